@@ -56,9 +56,7 @@ def wait_until(condition: Any, what: str, patience: float = _PATIENCE) -> Any:
 def rpc(remote: str, method: str, params: Sequence[Any], patience: float = _PATIENCE) -> Any:
     """One JSON-RPC call to `unix:PATH` or `tcp:IP:PORT` and its result."""
     kind, _, where = remote.partition(":")
-    family, address = (
-        (socket.AF_UNIX, where) if kind == "unix" else (socket.AF_INET, _host_port(where))
-    )
+    family, address = (socket.AF_UNIX, where) if kind == "unix" else (socket.AF_INET, _host_port(where))
     with socket.socket(family) as sock:
         sock.settimeout(patience)
         sock.connect(address)
@@ -143,7 +141,9 @@ class _Writer:
         target = _reference(self.schema[table]["columns"][name])
         if isinstance(value, Mapping):
             return ["map", [[key, item] for key, item in value.items()]]
-        items = [] if value is None else value if isinstance(value, list | tuple | set | frozenset) else [value]
+        items = (
+            [] if value is None else value if isinstance(value, list | tuple | set | frozenset) else [value]
+        )
         if target:
             items = [self.reference(target, f"{table}.{name}", str(item)) for item in items]
         return ["set", list(items)] if len(items) != 1 else items[0]
@@ -419,23 +419,24 @@ class RaftCluster:
         leader = self.leader()
         return tuple(item for item in self.members if item is not leader and self.role(item) == "follower")
 
-    def _leader(self) -> OvsdbServer | None:
-        return next((member for member in self.members if self.role(member) == "leader"), None)
+    def _leader(self, without: OvsdbServer | None = None) -> OvsdbServer | None:
+        others = (member for member in self.members if member is not without)
+        return next((member for member in others if self.role(member) == "leader"), None)
 
     def transfer_leadership(self) -> OvsdbServer:
-        """Make the leader hand over (it does before it writes a snapshot); the new leader."""
+        """Pause the leader until the others have elected another, which is returned."""
         old = self.leader()
-        old.appctl("ovsdb-server/compact", old.db)
-
-        def changed() -> OvsdbServer | None:
-            new = self._leader()
-            return new if new is not old else None
-
-        return wait_until(changed, "another leader")
+        old.freeze()
+        try:
+            return wait_until(lambda: self._leader(without=old), "another leader")
+        finally:
+            old.thaw()
 
 
 @contextmanager
-def ovsdb_server(db: str = NB, *, tcp: bool = False, schema_file: Path | None = None) -> Iterator[OvsdbServer]:
+def ovsdb_server(
+    db: str = NB, *, tcp: bool = False, schema_file: Path | None = None
+) -> Iterator[OvsdbServer]:
     """A running standalone server with an empty database; its files go when the block ends."""
     directory = Path(tempfile.mkdtemp(prefix="ovnlb-db-"))
     server = OvsdbServer(directory, db, tcp=tcp)
