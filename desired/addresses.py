@@ -93,3 +93,10 @@ def in_network(address: str, cidr: str) -> bool:
         return False
     family = socket.AF_INET6 if network[0] == 6 else socket.AF_INET
     return int.from_bytes(socket.inet_pton(family, spelled)) & network[2] == network[1]
+
+
+@lru_cache(maxsize=_CACHE)
+def same_network(one: str, other: str) -> bool:
+    """Whether two CIDRs (host bits allowed, as in Logical_Router_Port.networks) are one network."""
+    first = _network(one)
+    return first is not None and first == _network(other)

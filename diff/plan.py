@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from ovnlb.desired.notes import PlanWarning as PlanWarning
 from ovnlb.desired.rows import NbState
 
 
@@ -97,14 +98,6 @@ class Effect:
     phase: Phase
     reason: Reason
     details: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class PlanWarning:
-    """Something the operator should know. `code` is stable, `text` names the objects."""
-
-    code: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
