@@ -1,0 +1,100 @@
+"""How Neutron writes its facts into Northbound rows, read back as values.
+
+Pure functions over column values, shared by the live replica and by bundles so that both answer
+alike. Sources: neutron's ovn constants (external_ids keys), ovn-nb(5) tables Logical_Switch_Port
+(addresses), Logical_Router_Port (gateway_chassis, ha_chassis_group) and NAT.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from ovnlb.desired.addresses import canonical, is_v6
+
+NETWORK_NAME = "neutron:network_name"
+PORT_NAME = "neutron:port_name"
+CIDRS = "neutron:cidrs"
+PORT_FIP = "neutron:port_fip"
+PHYSICAL_NETWORK = "neutron:provnet-physical-network"
+EXTERNAL_GATEWAY = "neutron:is_ext_gw"
+SUBNET_IDS = "neutron:subnet_ids"
+FIP_ID = "neutron:fip_id"
+FIP_PORT_ID = "neutron:fip_port_id"
+HM_PORT_PREFIX = "ovn-lb-hm-"
+ROUTER_PORT = "router-port"
+LOCALNET = "localnet"
+DNAT_AND_SNAT = "dnat_and_snat"
+
+_MAC = re.compile(r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}")
+_SEPARATORS = re.compile(r"[\s,]+")
+
+
+def hm_port_name(subnet_id: str) -> str:
+    """The Neutron name of a subnet's health-monitor port (also its device_id)."""
+    return f"{HM_PORT_PREFIX}{subnet_id}"
+
+
+@lru_cache(maxsize=1 << 18)
+def _words(text: str) -> tuple[str, tuple[str, ...]]:
+    """MAC (empty when none) and canonical addresses of one `addresses` or `neutron:cidrs` text."""
+    mac = ""
+    found: dict[str, None] = {}
+    for word in _SEPARATORS.split(text):
+        address = canonical(word.partition("/")[0]) if word else None
+        if address is not None:
+            found[address] = None
+        elif not mac and _MAC.fullmatch(word):
+            mac = word.lower()
+    return mac, tuple(found)
+
+
+def port_addresses(
+    addresses: Iterable[str], external_ids: Mapping[str, str]
+) -> tuple[str | None, tuple[str, ...]]:
+    """MAC and canonical IP addresses of a Logical_Switch_Port.
+
+    Words such as `router`, `unknown`, `dynamic` carry none. A port whose column names no address (a
+    router's port, a VIP port that Neutron leaves unbound) has those of `neutron:cidrs`.
+    """
+    mac: str | None = None
+    found: dict[str, None] = {}
+    for text in addresses:
+        text_mac, text_addresses = _words(text)
+        mac = mac or text_mac or None
+        found.update(dict.fromkeys(text_addresses))
+    if not found:
+        found = dict.fromkeys(_words(external_ids.get(CIDRS, ""))[1])
+    return mac, tuple(found)
+
+
+def provider_switch(external_ids: Mapping[str, str], has_localnet: bool) -> bool:
+    """Whether a Logical_Switch is a provider network's: no load balancer may be on it."""
+    return has_localnet or bool(external_ids.get(PHYSICAL_NETWORK))
+
+
+def gateway_interface(external_ids: Mapping[str, str], has_chassis: bool, has_group: bool) -> bool:
+    """Whether a Logical_Router_Port is a gateway port, however the Neutron release marks it."""
+    return has_chassis or has_group or external_ids.get(EXTERNAL_GATEWAY, "").strip().lower() == "true"
+
+
+def interface_subnets(external_ids: Mapping[str, str]) -> frozenset[str]:
+    """The Neutron subnets of a Logical_Router_Port."""
+    return frozenset(_SEPARATORS.split(external_ids.get(SUBNET_IDS, ""))) - {""}
+
+
+def lowest_ipv4(addresses: Iterable[str]) -> str | None:
+    """The numerically lowest IPv4 address of these texts: the one floating IP of a port that we serve.
+
+    A VIP port has one fixed address, so several floating IPs are an error of its user's; the same
+    rule for every source keeps Neutron's listing and the LSP from disagreeing by order alone.
+    """
+    found = {spelled for text in addresses if (spelled := canonical(text)) and not is_v6(spelled)}
+    return min(found, key=lambda spelled: tuple(map(int, spelled.split("."))), default=None)
+
+
+def port_fip(external_ids: Mapping[str, str]) -> str | None:
+    """The floating IP that Neutron noted on a Logical_Switch_Port."""
+    text = external_ids.get(PORT_FIP)
+    return lowest_ipv4(_SEPARATORS.split(text)) if text else None
