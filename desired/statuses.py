@@ -1,4 +1,4 @@
-"""Operating statuses: of members here, of what stands above them by roll-up.
+"""Operating statuses: of members from their monitors, of what stands above them by roll-up.
 
 Source: architecture.md section 4, the table of operating statuses. Computed from the graph on every
 pass; ids come from the graph only.
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ovnlb.desired.facts import Health, MonitorKey
-from ovnlb.desired.intent import RowIntent, ServedPool
-from ovnlb.desired.model import Member, Operating
+from ovnlb.desired.intent import GONE, RowIntent, ServedPool
+from ovnlb.desired.model import Listener, LoadBalancer, Member, Operating, Pool
 
 _FAILED = frozenset({"offline", "error"})
 
@@ -68,3 +68,52 @@ def monitored_status(key: MonitorKey, last: str, health: Health) -> str:
     if status in _FAILED or key in health.overdue:
         return Operating.ERROR
     return last
+
+
+def operating_statuses(lb: LoadBalancer, members: Mapping[str, str]) -> dict[str, str]:
+    """Object id -> operating status of the LB and of all its living children.
+
+    `members` are the members' own statuses; the rest follows from them and from the admin states.
+    """
+    statuses = dict(members)
+    listeners = [item for item in lb.listeners if item.provisioning_status not in GONE]
+    attached = {listener.default_pool_id for listener in listeners}
+    for pool in lb.pools:
+        if pool.provisioning_status in GONE:
+            continue
+        statuses[pool.id] = _pool_status(pool, members, pool.id in attached)
+        monitor = pool.health_monitor
+        if monitor is not None and monitor.provisioning_status not in GONE:
+            statuses[monitor.id] = Operating.ONLINE if monitor.enabled else Operating.OFFLINE
+    for listener in listeners:
+        statuses[listener.id] = _listener_status(listener, statuses)
+    statuses[lb.id] = _lb_status(lb, [statuses[listener.id] for listener in listeners])
+    return statuses
+
+
+def _pool_status(pool: Pool, members: Mapping[str, str], attached: bool) -> str:
+    if not pool.enabled:
+        return Operating.OFFLINE
+    states = [members.get(item.id) for item in pool.members if item.provisioning_status not in GONE]
+    if not states:
+        return Operating.ONLINE if attached else Operating.OFFLINE
+    failed = states.count(Operating.ERROR)
+    if failed == len(states):
+        return Operating.ERROR
+    return Operating.DEGRADED if failed else Operating.ONLINE
+
+
+def _listener_status(listener: Listener, statuses: Mapping[str, str]) -> str:
+    if not listener.enabled:
+        return Operating.OFFLINE
+    below = statuses.get(listener.default_pool_id or "")
+    return below if below in (Operating.ERROR, Operating.DEGRADED) else Operating.ONLINE
+
+
+def _lb_status(lb: LoadBalancer, listeners: list[str]) -> str:
+    if not lb.enabled:
+        return Operating.OFFLINE
+    for worst in (Operating.ERROR, Operating.DEGRADED):
+        if worst in listeners:
+            return worst
+    return Operating.ONLINE
