@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Installs what is missing and runs the tests: the tox environments given as arguments, else every one in STAGES.
+# A stage that fails does not stop the next; the exit code is 0 only when all of them passed.
+set -euo pipefail
+# shellcheck source=tools/prepare.sh
+. "$(dirname "${BASH_SOURCE[0]}")/prepare.sh"
+
+STAGES=(lint mypy wheel py313 py312 newest 2026.2)
+[ "$#" -eq 0 ] || STAGES=("$@")
+
+install_packages test
+make_venv "$TOP/.tox/runner" 'tox>=4.30' 'tox-uv>=1.29'
+
+# uv looks for interpreters on PATH only and must not download any
+export UV_PYTHON_DOWNLOADS=never
+declare -A HERE=()
+for version in 3.11 3.12 3.13; do
+    python=$(find_python "$version") || continue
+    HERE[$version]=$python
+    PATH="$PATH:$(dirname "$("$python" -c 'import os, sys; print(os.path.realpath(sys.executable))')")"
+done
+
+LOGS=$(mktemp -d)
+trap 'rm -rf "$LOGS"' EXIT
+
+# python_of STAGE: the interpreter version that the stage asks for.
+python_of() {
+    case "$1" in
+        py3[0-9][0-9]) printf '3.%s\n' "${1#py3}" ;;
+        2026.2 | newest) printf '3.11\n' ;;
+    esac
+}
+
+# run STAGE: quiet when it passes; CI keeps the whole output.
+run() {
+    local log=$LOGS/$1 status=0
+    local -a tox=("$TOP/.tox/runner/bin/tox" run --skip-missing-interpreters false -c "$TOP/tox.ini" -e "$1")
+    if [ -n "${CI:-}" ]; then
+        "${tox[@]}" </dev/null 2>&1 | tee "$log" || status=$?
+    else
+        "${tox[@]}" </dev/null >"$log" 2>&1 || { status=$?; cat "$log"; }
+    fi
+    return "$status"
+}
+
+# pytest_line STAGE: the closing line of its pytest run, without ornaments, if it had one.
+pytest_line() { sed 's/\x1b\[[0-9;]*m//g' "$LOGS/$1" | grep -E '^=*.*[0-9]+ (passed|failed|error|skipped).* in [0-9.]+s' | tail -n 1 | tr -d '=' | xargs; }
+
+# counted WORDS: the sum over all stages of the numbers before one of these words.
+counted() {
+    printf '%s\n' "${LINES_[@]}" | grep -oE "[0-9]+ ($1)" | awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+failed=0
+REPORT=()
+LINES_=("")
+for stage in "${STAGES[@]}"; do
+    version=$(python_of "$stage")
+    if [ -n "$version" ] && [ -z "${HERE[$version]:-}" ]; then
+        say "$stage: there is no Python $version here, not run"
+        REPORT+=("$(printf '%-8s not run: no Python %s here' "$stage" "$version")")
+        continue
+    fi
+    say "$stage: running"
+    SECONDS=0
+    outcome=passed
+    run "$stage" || { outcome=FAILED; failed=1; }
+    line=$(pytest_line "$stage" || true)
+    LINES_+=("$line")
+    REPORT+=("$(printf '%-8s %-6s %4d s  %s' "$stage" "$outcome" "$SECONDS" "$line")")
+    say "$stage: $outcome after $SECONDS s"
+done
+
+printf '\n'
+printf '%s\n' "${REPORT[@]}"
+printf '%s passed, %s failed, %s skipped\n' "$(counted passed)" "$(counted 'failed|errors?')" "$(counted skipped)"
+exit "$failed"
