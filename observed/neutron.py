@@ -1,0 +1,121 @@
+"""Facts from Neutron through openstacksdk: few listings, kept for as long as they hold.
+
+Answers `NeutronSource`. Effects and the authenticated connection are made elsewhere. Every failure is
+`NeutronUnavailable` (try later) or `NeutronRefused` (a 4xx), see `ovnlb.observed.neutron_errors`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from ovnlb.desired.facts import Subnet
+from ovnlb.observed.bundle_neutron import fips_by_port, port_value, subnet_value
+from ovnlb.observed.neutron_errors import NeutronRefused, neutron_errors
+from ovnlb.observed.source import NeutronPort
+
+# Ids in one query: 50 uuids are about 2 kB of URL, which every proxy in front of an API takes.
+_CHUNK = 50
+
+
+class SdkNeutron:
+    """`NeutronSource` over an `openstack.connection.Connection`, first used at the first question.
+
+    A subnet's network and CIDR never change, so subnets are kept for the life of the process; those
+    that Neutron does not have, and the floating IPs, until `refresh`. Thread-safe.
+    """
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._subnets: dict[str, Subnet] = {}
+        self._absent: set[str] = set()
+        self._fips: Mapping[str, str] | None = None
+        self._fip_ports: frozenset[str] | None = None
+
+    def refresh(self, fip_ports: Collection[str] | None = None, subnets: bool = False) -> None:
+        """A new pass begins: ask again for floating IPs and for subnets that were missing.
+
+        `fip_ports`: the only ports whose floating IPs the pass will ask for (a pass over few LBs);
+        None lists all. `subnets`: forget the known ones too, to notice those deleted meanwhile.
+        """
+        with self._lock:
+            self._absent.clear()
+            self._fips = None
+            self._fip_ports = None if fip_ports is None else _listable(frozenset(fip_ports))
+            if subnets:
+                self._subnets.clear()
+
+    def subnets(self, ids: Collection[str]) -> Mapping[str, Subnet]:
+        """The subnets among these ids that exist; one listing for many unknown ones."""
+        with self._lock:
+            missing = sorted({one for one in ids if one not in self._subnets and one not in self._absent})
+            if missing:
+                self._subnets.update((one.id, one) for one in self._list_subnets(missing))
+                self._absent.update(one for one in missing if one not in self._subnets)
+            return {one: self._subnets[one] for one in ids if one in self._subnets}
+
+    def _list_subnets(self, missing: Sequence[str]) -> Iterator[Subnet]:
+        fields = ["id", "network_id", "cidr"]
+        query = {"id": list(missing)} if len(missing) <= _CHUNK else {}
+        for row in self._listing("subnets", fields=fields, **query):
+            yield subnet_value(row)
+
+    def floating_ips(self, port_ids: Collection[str]) -> Mapping[str, str]:
+        """Port id -> floating IP address, from the one listing of this pass."""
+        with self._lock:
+            fips, scope = self._fips, self._fip_ports
+            if fips is None or (scope is not None and not scope.issuperset(port_ids)):
+                scope = None if scope is None else _listable(scope.union(port_ids))
+                fips = fips_by_port(self._list_fips(scope))
+                self._fips, self._fip_ports = fips, scope
+            return {one: fips[one] for one in port_ids if one in fips}
+
+    def _list_fips(self, ports: frozenset[str] | None) -> Iterator[tuple[str, str]]:
+        """(port id, address) of all floating IPs, or of those of these ports."""
+        if ports is not None and not ports:
+            return
+        query = {} if ports is None else {"port_id": sorted(ports)}
+        for row in self._listing("ips", fields=["id", "port_id", "floating_ip_address"], **query):
+            yield str(row.get("port_id") or ""), str(row.get("floating_ip_address") or "")
+
+    def port(self, port_id: str) -> NeutronPort | None:
+        """The port of that id, never cached; None when Neutron has none (or hides it)."""
+        try:
+            with neutron_errors(f"GET port {port_id}"):
+                return port_value(_plain(self._connection.network.get_port(port_id)))
+        except NeutronRefused as error:
+            if error.missing:
+                return None
+            raise
+
+    def ports(
+        self,
+        network_id: str | None = None,
+        name: str | None = None,
+        device_owner: str | None = None,
+    ) -> tuple[NeutronPort, ...]:
+        """The ports with all of the given properties, by id; one listing, never cached."""
+        wanted = {"network_id": network_id, "name": name, "device_owner": device_owner}
+        query = {key: value for key, value in wanted.items() if value is not None}
+        found = [port_value(row) for row in self._listing("ports", **query)]
+        return tuple(sorted(found, key=lambda port: port.id))
+
+    def _listing(self, what: str, **query: Any) -> Iterator[Mapping[str, Any]]:
+        """All rows of one listing, complete or an error: a part of it is never an answer."""
+        shown = ", ".join(sorted(key for key in query if key != "fields"))
+        with neutron_errors(f"list {what}" + (f" by {shown}" if shown else "")):
+            rows = [_plain(one) for one in getattr(self._connection.network, what)(**query)]
+        return iter(rows)
+
+
+def _listable(ports: frozenset[str]) -> frozenset[str] | None:
+    """The ports as one query can name them; None (list everything) when there are too many."""
+    return ports if len(ports) <= _CHUNK else None
+
+
+def _plain(resource: Any) -> Mapping[str, Any]:
+    """An openstacksdk resource's own attributes as a mapping (names as the SDK spells them)."""
+    found: Mapping[str, Any] = resource.to_dict(computed=False, original_names=False)
+    return found
