@@ -32,6 +32,7 @@ class Reason(StrEnum):
     TOPOLOGY_CHANGED = "topology_changed"
     ENABLED = "enabled"
     DISABLED = "disabled"
+    INTENT_ADDED = "intent_added"
     INTENT_CHANGED = "intent_changed"
     INTENT_DELETED = "intent_deleted"
     DUPLICATE = "duplicate"
