@@ -1,0 +1,144 @@
+"""A private mariadbd for tests, with Octavia's real schema, and the SQLite form of the same schema.
+
+The server has its own data directory, listens on a unix socket only (unless a test asks for TCP) and
+gives durability up for speed. A missing binary is a failure, never a skip.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+import pymysql
+import pytest
+
+SCHEMA = Path(__file__).parent.parent / "data" / "octavia_empty.sql"
+START_TIMEOUT = 60.0
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class MariaDb:
+    """A running server. `socket` is its unix socket; root needs no password there."""
+
+    socket: Path
+    process: subprocess.Popen[bytes]
+
+    def url(self, database: str = "", user: str = "root", password: str = "") -> str:
+        """A SQLAlchemy URL to one of its databases over the unix socket."""
+        secret = f":{password}" if password else ""
+        return f"mysql+pymysql://{user}{secret}@localhost/{database}?charset=utf8&unix_socket={self.socket}"
+
+    def execute(self, *statements: str, database: str | None = None) -> list[tuple[object, ...]]:
+        """Run statements as root in one connection; the rows of the last one."""
+        connection = pymysql.connect(
+            unix_socket=str(self.socket), user="root", database=database, autocommit=True
+        )
+        with connection, connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+            return list(cursor.fetchall())
+
+    def create_octavia(self) -> str:
+        """A fresh database with Octavia's schema; its name."""
+        name = f"octavia_{next(_numbers)}"
+        self.execute(f"CREATE DATABASE {name} CHARACTER SET utf8mb3")
+        client = ["mariadb", "--no-defaults", "--user=root", f"--socket={self.socket}", name]
+        with SCHEMA.open("rb") as dump:
+            subprocess.run(client, stdin=dump, check=True, capture_output=True)
+        return name
+
+    def drop(self, database: str) -> None:
+        """Drop a database, ending the sessions that a test left open in it (they would block)."""
+        sessions = f"SELECT id FROM information_schema.processlist WHERE db = '{database}'"
+        for (session,) in self.execute(sessions):
+            with suppress(pymysql.err.OperationalError):
+                self.execute(f"KILL {session}")
+        self.execute("SET lock_wait_timeout = 10", f"DROP DATABASE {database}")
+
+
+def _binary(name: str) -> str:
+    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin:/usr/libexec")
+    if found is None:
+        pytest.fail(f"{name} is not installed (package mariadb-server)", pytrace=False)
+    return found
+
+
+def _await_start(server: MariaDb, log: Path) -> None:
+    deadline = time.monotonic() + START_TIMEOUT
+    while True:
+        try:
+            server.execute("SELECT 1")
+        except pymysql.err.OperationalError:
+            if server.process.poll() is not None or time.monotonic() > deadline:
+                pytest.fail(f"mariadbd did not start: {log.read_text()[-2000:]}", pytrace=False)
+            time.sleep(0.02)
+        else:
+            return
+
+
+@contextmanager
+def running_mariadb(*arguments: str) -> Iterator[MariaDb]:
+    """A new, empty server with these extra arguments; without any it does not listen on TCP."""
+    directory = Path(tempfile.mkdtemp(prefix="ovnlb-db-"))
+    data, socket, log = directory / "data", directory / "s", directory / "log"
+    data.mkdir()
+    install = [_binary("mariadb-install-db"), "--no-defaults", f"--datadir={data}", "--user=root"]
+    install += ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]
+    subprocess.run(install, check=True, capture_output=True)
+    command = [_binary("mariadbd"), "--no-defaults", f"--datadir={data}", f"--socket={socket}"]
+    command += ["--user=root", f"--pid-file={directory / 'pid'}", f"--log-error={log}"]
+    command += ["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=64M", "--skip-log-bin"]
+    command += ["--innodb-doublewrite=0", "--skip-name-resolve", *(arguments or ["--skip-networking"])]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        server = MariaDb(socket, process)
+        _await_start(server, log)
+        yield server
+    finally:
+        process.kill()
+        process.wait()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[MariaDb]:
+    """The server of this test session."""
+    with running_mariadb() as server:
+        yield server
+
+
+@pytest.fixture
+def octavia_mariadb(mariadb: MariaDb) -> Iterator[str]:
+    """The URL of a fresh Octavia database on MariaDB."""
+    name = mariadb.create_octavia()
+    yield mariadb.url(name)
+    mariadb.drop(name)
+
+
+@pytest.fixture
+def octavia_sqlite(tmp_path: Path) -> str:
+    """The URL of a fresh Octavia database in an SQLite file."""
+    path = tmp_path / "octavia.sqlite"
+    schema = (files("ovnlb.reconciler") / "octavia_sqlite.sql").read_text()
+    connection = sqlite3.connect(path)
+    connection.executescript(schema)
+    connection.close()
+    return f"sqlite:///{path}"
+
+
+@pytest.fixture(params=["mariadb", "sqlite"])
+def octavia_url(request: pytest.FixtureRequest) -> str:
+    """The URL of a fresh Octavia database, once on MariaDB and once on SQLite."""
+    url: str = request.getfixturevalue(f"octavia_{request.param}")
+    return url
