@@ -14,6 +14,7 @@ from uuid import UUID
 from ovnlb.desired import rows
 from ovnlb.desired.rows import HealthCheckRow, LoadBalancerRow, NbState
 from ovnlb.diff import canon, columns, reasons
+from ovnlb.diff.children import Work
 from ovnlb.diff.match import RowMatch, match_checks, match_rows
 from ovnlb.diff.plan import Change, Effect, Op, Plan, PlanWarning, Reason
 from ovnlb.diff.policy import Policy, refusals
@@ -45,7 +46,7 @@ def plan(
     names of switches that no row may be on. in_use: whether a row UUID exists anywhere in the
     database. effects, warnings and waiting come from the stages before, and are carried along.
     """
-    comparison = _Comparison(lb_id, pending, frozenset(provider_switches), in_use, gone)
+    comparison = _Comparison(lb_id, Work(pending), frozenset(provider_switches), in_use, gone)
     changes = () if _equal(want, have) else tuple(comparison.changes(want, have))
     return Plan(
         lb_id=lb_id,
@@ -111,7 +112,7 @@ def _equal_checks(want: Iterable[HealthCheckRow], have: Iterable[HealthCheckRow]
 @dataclass(frozen=True)
 class _Comparison:
     lb_id: str
-    pending: Mapping[str, str] | None
+    work: Work
     provider_switches: frozenset[str]
     in_use: Callable[[str], bool] | None
     gone: Reason
@@ -129,10 +130,10 @@ class _Comparison:
         for row in match.duplicates:
             yield _row_delete(row, Reason.DUPLICATE if alive else self.gone)
         for row in match.surplus:
-            yield _row_delete(row, reasons.of_removal(row, self.pending) if alive else self.gone)
+            yield _row_delete(row, reasons.of_removal(row, self.work) if alive else self.gone)
 
     def _insert(self, row: LoadBalancerRow, free: _FreeUuids) -> Iterator[Change]:
-        why = reasons.by_protocol(row, self.pending, self.lb_id)
+        why = reasons.of_insertion(row, self.work, self.lb_id)
         uuid = free.load_balancer(self.lb_id, row.protocol)
         yield Change(Op.INSERT, LB, uuid, None, None, None, columns.own(row), why)
         for check in sorted(row.health_checks, key=lambda check: check.vip):
@@ -142,7 +143,7 @@ class _Comparison:
                 yield _attach(Op.ATTACH, table, name, uuid, why)
 
     def _update(self, want: LoadBalancerRow, have: LoadBalancerRow, free: _FreeUuids) -> Iterator[Change]:
-        why = RowReasons(want, have, self.lb_id, self.pending, self.provider_switches)
+        why = RowReasons(want, have, self.lb_id, self.work, self.provider_switches)
         uuid = have.uuid or ""
         if want.protocol != (have.protocol or None):
             yield Change(Op.SET, LB, uuid, "protocol", None, have.protocol, want.protocol, why.protocol())

@@ -122,3 +122,14 @@ class Plan:
     def empty(self) -> bool:
         """Whether nothing is to be written anywhere."""
         return not self.changes and not self.effects
+
+
+# What nothing asked for: somebody else wrote, a row got lost, or an older provider left its form.
+DRIFT = frozenset({Reason.MISSING, Reason.DRIFTED, Reason.DUPLICATE, Reason.LEGACY_FORM})
+
+
+def is_drift(item: Change | Plan) -> bool:
+    """Whether nothing that Octavia or Neutron is doing explains this change, or any of this plan."""
+    if isinstance(item, Change):
+        return item.reason in DRIFT
+    return any(change.reason in DRIFT for change in item.changes)

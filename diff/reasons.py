@@ -13,9 +13,9 @@ from functools import cached_property
 
 from ovnlb.desired import extids, rows
 from ovnlb.desired.addresses import canonical
-from ovnlb.desired.model import PENDING
 from ovnlb.desired.rows import HealthCheckRow, LoadBalancerRow
 from ovnlb.diff import canon
+from ovnlb.diff.children import Work, child_reasons
 from ovnlb.diff.plan import Reason
 
 FIP_KEYS = (rows.VIP_FIP, rows.ADDITIONAL_VIP_FIPS)
@@ -32,11 +32,13 @@ _COMES_OR_GOES = frozenset(
 )
 
 
-def by_protocol(row: LoadBalancerRow, pending: Mapping[str, str] | None, lb_id: str) -> Reason:
+def of_insertion(row: LoadBalancerRow, work: Work, lb_id: str) -> Reason:
     """Why a whole row is inserted."""
-    if pending is None or pending.get(lb_id) == "PENDING_CREATE":
-        return Reason.MISSING if pending is None else Reason.INTENT_ADDED
-    created = [key for key in row.external_ids if pending.get(extids.object_id(key)) == "PENDING_CREATE"]
+    if not work.known:
+        return Reason.MISSING
+    if work.busy(lb_id, "PENDING_CREATE"):
+        return Reason.INTENT_ADDED
+    created = [key for key in row.external_ids if work.busy(extids.object_id(key), "PENDING_CREATE")]
     if any(key.startswith(rows.LISTENER_PREFIX) for key in created):
         return Reason.LISTENER_ADDED
     if any(key.startswith(rows.POOL_PREFIX) for key in created):
@@ -44,14 +46,14 @@ def by_protocol(row: LoadBalancerRow, pending: Mapping[str, str] | None, lb_id: 
     return Reason.MISSING
 
 
-def of_removal(row: LoadBalancerRow, pending: Mapping[str, str] | None) -> Reason:
+def of_removal(row: LoadBalancerRow, work: Work) -> Reason:
     """Why a row is deleted whose protocol nobody uses any more."""
     for prefix, reason in (
         (rows.LISTENER_PREFIX, Reason.LISTENER_REMOVED),
         (rows.POOL_PREFIX, Reason.POOL_REMOVED),
     ):
         ids = [extids.object_id(key) for key in row.external_ids if key.startswith(prefix)]
-        if any(pending is None or pending.get(item) == "PENDING_DELETE" for item in ids):
+        if any(work.busy(item, "PENDING_DELETE") for item in ids):
             return reason
     return Reason.DRIFTED
 
@@ -63,17 +65,8 @@ class RowReasons:
     want: LoadBalancerRow
     have: LoadBalancerRow
     lb_id: str
-    pending: Mapping[str, str] | None = None
+    work: Work = field(default_factory=Work)
     provider_switches: Collection[str] = field(default_factory=frozenset)
-
-    # -- what is going on ------------------------------------------------------------------------
-
-    def busy(self, object_id: str, status: str | None = None) -> bool:
-        """Whether Octavia is changing this object (in this way)."""
-        if self.pending is None:
-            return True
-        now = self.pending.get(object_id)
-        return now == status if status else now in PENDING
 
     def unexplained(self, have: object) -> Reason:
         """Drift: the value is not there, or it is another."""
@@ -81,60 +74,12 @@ class RowReasons:
 
     @cached_property
     def objects(self) -> Mapping[str, Reason]:
-        """The listeners and pools whose key or value changes, with the reason."""
-        want, have = _children(self.want), _children(self.have)
-        found = {}
-        for child in sorted(want.keys() | have.keys()):
-            reason = self._child(child, want.get(child, {}), have.get(child, {}))
-            if reason:
-                found[child[1]] = reason
-        return found
+        """The listeners and pools whose key or value changes, by id."""
+        return child_reasons(self.want, self.have, self.work)
 
-    def _child(
-        self, child: tuple[str, str], want: Mapping[str, str], have: Mapping[str, str]
-    ) -> Reason | None:
-        prefix, object_id = child
-        listener = prefix == rows.LISTENER_PREFIX
-        if not have:
-            added = Reason.LISTENER_ADDED if listener else Reason.POOL_ADDED
-            return added if self.busy(object_id, "PENDING_CREATE") else Reason.MISSING
-        if not want:
-            removed = Reason.LISTENER_REMOVED if listener else Reason.POOL_REMOVED
-            return removed if self.busy(object_id, "PENDING_DELETE") else Reason.DRIFTED
-        key, value = next(iter(want.items()))
-        if key not in have:
-            renamed = Reason.DISABLED if extids.is_disabled(key) else Reason.ENABLED
-            return renamed if self.busy(object_id) else Reason.DRIFTED
-        if canon.same_external_id(key, value, have[key]):
-            return None if len(have) == 1 else Reason.DRIFTED
-        if listener:
-            return self._listener_value(object_id, value, have[key])
-        return self._members(object_id, value, have[key])
-
-    def _listener_value(self, listener_id: str, want: str, have: str) -> Reason:
-        pool, old = want.partition(":")[2], have.partition(":")[2]
-        if old.endswith(rows.DISABLED_SUFFIX) or old == "pool_None":
-            return Reason.LEGACY_FORM
-        if self.pending is not None and pool and self.busy(extids.object_id(pool), "PENDING_CREATE"):
-            return Reason.POOL_ADDED
-        if self.pending is not None and old and self.busy(extids.object_id(old), "PENDING_DELETE"):
-            return Reason.POOL_REMOVED
-        return Reason.INTENT_CHANGED if self.busy(listener_id) else Reason.DRIFTED
-
-    def _members(self, pool_id: str, want: str, have: str) -> Reason:
-        mine, theirs = _members(want), _members(have)
-        if any(self.busy(item, "PENDING_CREATE") for item in mine.keys() - theirs.keys()):
-            return Reason.MEMBER_ADDED
-        if any(self.busy(item, "PENDING_DELETE") for item in theirs.keys() - mine.keys()):
-            return Reason.MEMBER_REMOVED
-        if _plain(have) and _without_subnets(mine) == _without_subnets(theirs):
-            return Reason.LEGACY_FORM
-        changed = any(self.busy(item) for item in mine if mine[item] != theirs.get(item))
-        return Reason.INTENT_CHANGED if changed else Reason.DRIFTED
-
-    def children(self, prefer: Collection[str] = ()) -> Reason | None:
-        """The reason of any listener or pool that changes, those of `prefer` first."""
-        chosen = [self.objects[item] for item in prefer if item in self.objects] or [*self.objects.values()]
+    def children(self) -> Reason | None:
+        """The reason of any listener or pool that changes, one that comes or goes first."""
+        chosen = [*self.objects.values()]
         return next((reason for reason in chosen if reason in _COMES_OR_GOES), next(iter(chosen), None))
 
     def members_busy(self) -> Reason | None:
@@ -149,17 +94,15 @@ class RowReasons:
         """Floating IPs that only one of the two rows names."""
         return _fips(self.want) ^ _fips(self.have)
 
-    # -- columns ---------------------------------------------------------------------------------
-
     def external_id(self, key: str, want: str | None, have: str | None) -> Reason:
         """Of one managed key of external_ids."""
         if key.startswith((rows.LISTENER_PREFIX, rows.POOL_PREFIX)):
             return self.objects.get(extids.object_id(key), self.unexplained(have))
         if key == rows.ENABLED:
             word = Reason.ENABLED if want == "True" else Reason.DISABLED
-            return word if have is not None and self.busy(self.lb_id) else self.unexplained(have)
+            return word if have is not None and self.work.busy(self.lb_id) else self.unexplained(have)
         if key in _IDENTITY_KEYS:
-            return Reason.INTENT_CHANGED if self.busy(self.lb_id) else self.unexplained(have)
+            return Reason.INTENT_CHANGED if self.work.busy(self.lb_id) else self.unexplained(have)
         if key in FIP_KEYS:
             return self._fip(have)
         if key == rows.MEMBER_STATUS:
@@ -184,7 +127,7 @@ class RowReasons:
     def _monitors(self, want: str | None, have: str | None) -> Reason:
         empty: list[str] = []
         ids = {str(item) for text in (want, have) for item in extids.read_json(text, empty)}
-        return Reason.MONITOR_CHANGED if any(map(self.busy, ids)) else self.unexplained(have)
+        return Reason.MONITOR_CHANGED if any(map(self.work.busy, ids)) else self.unexplained(have)
 
     def _references(self, key: str, want: str | None, have: str | None) -> Reason:
         """Of lr_ref and ls_refs: what counts changes with members and with Neutron's topology."""
@@ -217,7 +160,7 @@ class RowReasons:
     def _switched(self) -> Reason | None:
         want = self.want.external_ids.get(rows.ENABLED)
         have = self.have.external_ids.get(rows.ENABLED)
-        if have is None or want == have or not self.busy(self.lb_id):
+        if have is None or want == have or not self.work.busy(self.lb_id):
             return None
         return Reason.ENABLED if want == "True" else Reason.DISABLED
 
@@ -233,8 +176,8 @@ class RowReasons:
     def _backends(self, want: str | None, have: str | None) -> Reason:
         mine, theirs = set(extids.split_list(want)), set(extids.split_list(have))
         endpoints = {canon.canonical_endpoint(item) for item in mine ^ theirs}
-        changing = self.pending is None or any(
-            self.busy(member.id)
+        changing = not self.work.known or any(
+            self.work.busy(member.id)
             for key, value in self.want.external_ids.items()
             if key.startswith(rows.POOL_PREFIX)
             for member in extids.parse_members(value)
@@ -260,7 +203,7 @@ class RowReasons:
         if not canon.same_external_id(rows.HEALTH_MONITORS, after, before):
             reason = self._monitors(after, before)
             return reason if reason is Reason.MONITOR_CHANGED else None
-        if self.pending is not None and any(self.busy(item) for item in _monitor_ids(self.want)):
+        if self.work.known and any(self.work.busy(item) for item in _monitor_ids(self.want)):
             return Reason.MONITOR_CHANGED
         return self._switched() or self.children()
 
@@ -273,7 +216,7 @@ class RowReasons:
         monitor = known.external_ids.get(rows.CHECK_MONITOR, "") if known else ""
         if endpoint and endpoint[0] in self.changed_fips:
             return Reason.VIP_FIP_CHANGED
-        if self.busy(monitor):
+        if self.work.busy(monitor):
             return Reason.MONITOR_CHANGED
         if reason := self._switched() or (self.port(endpoint[1]) if endpoint else None):
             return reason
@@ -288,7 +231,7 @@ class RowReasons:
             return reason
         if (reason := self.children()) is Reason.POOL_REMOVED:
             return reason
-        return Reason.INTENT_CHANGED if any(map(self.busy, pools)) else Reason.DRIFTED
+        return Reason.INTENT_CHANGED if any(map(self.work.busy, pools)) else Reason.DRIFTED
 
     def protocol(self) -> Reason:
         """Of the protocol: a row taken over for another one, given up, or spelled otherwise."""
@@ -306,28 +249,6 @@ class RowReasons:
         if not wanted and name in self.provider_switches:
             return Reason.LEGACY_FORM
         return self.members_busy() or Reason.TOPOLOGY_CHANGED
-
-
-def _children(row: LoadBalancerRow) -> dict[tuple[str, str], dict[str, str]]:
-    found: dict[tuple[str, str], dict[str, str]] = {}
-    for key, value in row.external_ids.items():
-        for prefix in (rows.LISTENER_PREFIX, rows.POOL_PREFIX):
-            if key.startswith(prefix):
-                found.setdefault((prefix, extids.object_id(key)), {})[key] = value
-    return found
-
-
-def _members(value: str) -> dict[str, extids.MemberEntry]:
-    return {member.id: member for member in extids.parse_members(value)}
-
-
-def _plain(value: str) -> bool:
-    parts = extids.split_list(value)
-    return len({*parts}) == len(parts) == len(_members(value))
-
-
-def _without_subnets(members: Mapping[str, extids.MemberEntry]) -> dict[str, tuple[str, int]]:
-    return {item: (member.address, member.port) for item, member in members.items()}
 
 
 def _fips(row: LoadBalancerRow) -> frozenset[str]:

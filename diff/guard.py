@@ -1,0 +1,170 @@
+"""What must not be written, however it was computed.
+
+northd drops what it cannot read without telling anybody, and a health check without its mapping
+takes a member out of service, so rows are checked before they are written. Source: ovn-facts.md,
+"What northd does with garbage"; architecture.md section 6 for the limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from ovnlb.desired.addresses import bracketed, canonical, is_v6
+from ovnlb.desired.notes import PlanWarning
+from ovnlb.desired.rows import LoadBalancerRow, NbState
+from ovnlb.diff import canon
+from ovnlb.diff.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """`refusals`: OVN would silently drop or misread it. `warnings`: it works, but not for everybody."""
+
+    refusals: tuple[str, ...] = ()
+    warnings: tuple[PlanWarning, ...] = ()
+
+
+def guarded(plan: Plan) -> Plan:
+    """The plan with the findings about its desired rows; a refusal only counts when there is work."""
+    findings = inspect(plan.want)
+    refused = findings.refusals if plan.changes else ()
+    return replace(plan, refused=(*plan.refused, *refused), warnings=(*plan.warnings, *findings.warnings))
+
+
+def inspect(want: NbState) -> Findings:
+    """What is wrong with these desired rows."""
+    refusals: list[str] = []
+    warnings: list[PlanWarning] = []
+    for row in want.rows:
+        refusals += (f"{_label(row)}: {text}" for text in _refusals(row))
+        warnings += _warnings(row)
+    return Findings(tuple(refusals), tuple(warnings))
+
+
+def _label(row: LoadBalancerRow) -> str:
+    return f"Load_Balancer {row.name} {row.protocol or '(no protocol)'}"
+
+
+def _refusals(row: LoadBalancerRow) -> Iterator[str]:
+    for key, value in sorted(row.vips.items()):
+        yield from _bad_vip(key, value)
+    for key, value in sorted(row.ip_port_mappings.items()):
+        yield from _bad_mapping(key, value)
+    checks = sorted(check.vip for check in row.health_checks)
+    for vip in dict.fromkeys(vip for vip in checks if checks.count(vip) > 1):
+        yield f"more than one health check has the vip {vip}"
+    for vip in dict.fromkeys(checks):
+        if canon.canonical_endpoint(vip) != vip:
+            yield f"the health check vip {vip} is not address:port with a canonical address"
+
+
+def _bad_vip(key: str, value: str) -> Iterator[str]:
+    endpoint = canon.endpoint(key)
+    if endpoint is None or canon.canonical_endpoint(key) != key:
+        yield f"the vip {key} is not address:port with a canonical address (IPv6 in brackets)"
+        return
+    for backend in value.split(",") if value else ():
+        other = canon.endpoint(backend)
+        if other is None or canon.canonical_endpoint(backend) != backend:
+            yield f"the backend {backend} of {key} is not address:port with a canonical address"
+        elif is_v6(other[0]) != is_v6(endpoint[0]):
+            yield f"the backend {backend} of {key} has another address family"
+
+
+def _bad_mapping(key: str, value: str) -> Iterator[str]:
+    if canonical(key) is None or bracketed(key) != key:
+        yield f"the ip_port_mappings key {key} is not a canonical address (IPv6 in brackets)"
+    port, colon, source = value.partition(":")
+    # A source that is made by an effect of the same plan is still a text in parentheses.
+    if not port or not colon or (canonical(source) is None and not source.startswith("(")):
+        yield f"the ip_port_mappings value {value} of {key} is not <LSP name>:<address>"
+
+
+def _warnings(row: LoadBalancerRow) -> Iterator[PlanWarning]:
+    checked = {check.vip for check in row.health_checks}
+    for key, value in sorted(row.vips.items()):
+        if key not in checked or row.protocol not in ("tcp", "udp"):
+            continue
+        for backend in value.split(","):
+            endpoint = canon.endpoint(backend)
+            if endpoint and bracketed(endpoint[0]) not in row.ip_port_mappings:
+                yield PlanWarning(
+                    "backend_unmonitored",
+                    f"{_label(row)}: {backend} gets no traffic on {key}: it has a health check but no "
+                    "Neutron port holds the member's address",
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class PruneLimits:
+    """How much one pass may prune: objects, and percent of those that are ours."""
+
+    count: int = 5
+    percent: float = 10.0
+
+
+def prune_refusal(orphans: int, ours: int, limits: PruneLimits) -> str | None:
+    """Why so many orphans among `ours` objects (orphans included) are not pruned in one pass."""
+    if orphans > limits.count:
+        return (
+            f"{orphans} orphans are more than prune_max_count = {limits.count}; "
+            f"if they are right, run ovnlb orphans --prune --prune-max-count {orphans}"
+        )
+    share = 100 * orphans / ours if ours else 0.0
+    if orphans and share > limits.percent:
+        return (
+            f"{orphans} orphans are {share:.0f} % of {ours} objects, more than prune_max_percent = "
+            f"{limits.percent:g}; if they are right, run ovnlb orphans --prune --prune-max-percent {-(-share // 1):.0f}"
+        )
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Load balancers that claim one address, port and protocol where a client can meet both.
+
+    `places` are the switches and routers that at least two of them are attached to.
+    """
+
+    endpoint: str
+    protocol: str
+    lb_ids: tuple[str, ...]
+    places: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """One sentence for the operator."""
+        return (
+            f"{', '.join(self.lb_ids)} all claim {self.endpoint} {self.protocol} on "
+            f"{', '.join(self.places)}: which of them OVN serves is undefined"
+        )
+
+
+_Claim = tuple[str, str]
+
+
+def conflicts(rows: Iterable[tuple[str, LoadBalancerRow]]) -> tuple[Conflict, ...]:
+    """The conflicts among these rows (LB id, row), sorted; linear in the number of vips."""
+    claims: dict[_Claim, list[tuple[str, LoadBalancerRow]]] = {}
+    for lb_id, row in rows:
+        protocol = row.protocol or "tcp"
+        for vip in row.vips:
+            claims.setdefault((canon.canonical_endpoint(vip) or vip, protocol), []).append((lb_id, row))
+    found = (_conflict(claim, owners) for claim, owners in claims.items() if len(owners) > 1)
+    return tuple(sorted((item for item in found if item), key=lambda item: (item.endpoint, item.protocol)))
+
+
+def _conflict(claim: _Claim, owners: Iterable[tuple[str, LoadBalancerRow]]) -> Conflict | None:
+    places: dict[str, set[str]] = {}
+    for lb_id, row in owners:
+        for name in (
+            *(f"switch {name}" for name in row.switches),
+            *(f"router {name}" for name in row.routers),
+        ):
+            places.setdefault(name, set()).add(lb_id)
+    shared: Mapping[str, set[str]] = {name: ids for name, ids in places.items() if len(ids) > 1}
+    if not shared:
+        return None
+    lb_ids = sorted(set().union(*shared.values()))
+    return Conflict(*claim, lb_ids=tuple(lb_ids), places=tuple(sorted(shared)))
