@@ -1,0 +1,310 @@
+"""The OVSDB replica through ovsdbapp: connection, thread, lock, notices and transactions.
+
+One Backend class per replica (ovsdbapp keeps the connection in a class attribute, first wins). The
+connection's thread runs the IDL under `guard`; whoever reads rows holds `guard` too. It is never held
+while waiting for a server, so a hanging server stops no reader.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from ovs import jsonrpc
+from ovs.db import custom_index, idl
+from ovsdbapp.backend import ovs_idl
+from ovsdbapp.backend.ovs_idl import connection
+
+from ovnlb.observed import datum
+from ovnlb.observed.commit import Commit
+from ovnlb.observed.remotes import Unreachable, WrongDatabase, fetch_schema, tls
+from ovnlb.observed.source import Endpoint
+
+LOG = logging.getLogger(__name__)
+# The lock of ovn-octavia-provider's event connection: both of us at once is what it must prevent.
+LOCK_NAME = "neutron_ovn_octavia_event_lock"
+RELOADED = "reloaded"
+_CLOSE_PATIENCE = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of one table: those that must be there, and those that newer schemas have."""
+
+    required: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RowEvent:
+    """One changed row. `event`: create, update, delete, or `reloaded` (empty table and uuid).
+
+    `reloaded` follows a reconnect: any row may have changed, single events of that time are not told.
+    `old` holds the former values of the columns that an update changed.
+    """
+
+    table: str
+    event: str
+    uuid: str = ""
+    new: Mapping[str, Any] = field(default_factory=dict)
+    old: Mapping[str, Any] = field(default_factory=dict)
+
+
+Listener = Callable[[RowEvent], None]
+
+
+class _Rows(custom_index.IndexedRows):  # type: ignore[misc]
+    """A table's rows that say when they are all dropped: the IDL sends no notices of that."""
+
+    def clear(self) -> None:
+        super().clear()
+        self.table.idl.rows_cleared(self.table.name)
+
+
+class ReplicaIdl(connection.OvsdbIdl):  # type: ignore[misc]
+    """An IDL whose rows change only under `guard`."""
+
+    def __init__(self, endpoint: Endpoint, helper: Any, **options: Any) -> None:
+        super().__init__(endpoint.remotes, helper, **options)
+        self.endpoint, self.guard, self.complete = endpoint, threading.RLock(), threading.Event()
+        self.loads = 0
+        self.on_row: Callable[[str, Any], None] = lambda event, row: None
+        self.on_clear: Callable[[str], None] = lambda table: None
+        self.listeners: tuple[Listener, ...] = ()
+        self._events: list[RowEvent] = []
+        self._loading = False
+        for table in self.tables.values():
+            table.rows = _Rows(table)
+
+    def run(self) -> bool:
+        """Take in what the server sent; listeners are called afterwards, without the guard."""
+        with self.guard:
+            if self._session.is_connected():
+                changed = super().run()
+            else:
+                with tls(self.endpoint):
+                    changed = super().run()
+            if self.state != self.IDL_S_MONITORING:
+                self._loading = True
+            elif self._loading:
+                self._loading = False
+                self.loads += 1
+                self._events.append(RowEvent("", RELOADED))
+                self.complete.set()
+            events, self._events = self._events, []
+        for event in events:
+            self._tell(event)
+        return bool(changed)
+
+    def _tell(self, event: RowEvent) -> None:
+        for listener in self.listeners:
+            try:
+                listener(event)
+            except Exception:  # a listener's fault must not stop the replica
+                LOG.exception("a listener failed on %s of %s %s", event.event, event.table, event.uuid)
+
+    def notify(self, event: str, row: Any, updates: Any = None) -> None:
+        """Called by the IDL for each changed row, once the whole update is in."""
+        self.on_row(event, row)
+        if self.listeners and self.state == self.IDL_S_MONITORING:
+            old = datum.row_values(updates) if updates is not None else {}
+            self._events.append(RowEvent(row._table.name, event, str(row.uuid), datum.row_values(row), old))
+
+    def rows_cleared(self, table: str) -> None:
+        """Called by a table that is about to be loaded anew."""
+        self._loading = True
+        self.on_clear(table)
+
+    @property
+    def live(self) -> bool:
+        """Whether the session is up and the replica follows it."""
+        return bool(
+            self.state == self.IDL_S_MONITORING
+            and self._session.is_connected()
+            and self._session.get_seqno() == self._last_seqno
+        )
+
+    def steal_lock(self) -> None:
+        """Ask for the configured lock, taking it from whoever holds it (RFC 7047, 4.1.8)."""
+        with self.guard:
+            request = jsonrpc.Message.create_request("steal", [self.lock_name])
+            self._lock_request_id = request.id
+            self._session.send(request)
+
+
+class Replica:
+    """A live copy of some tables of one database. Made by `connect`; closed by `close`."""
+
+    def __init__(self, api: Any, endpoint: Endpoint) -> None:
+        self._api, self.endpoint = api, endpoint
+        self._connection, self._idl = api.ovsdb_connection, api.idl
+        self._tables = self._idl.tables
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Nothing changes in the replica while the block runs (in this thread): keep it short."""
+        with self._idl.guard:
+            yield
+
+    @property
+    def initialised(self) -> bool:
+        """Whether the whole database has been received at least once."""
+        return bool(self._idl.complete.is_set())
+
+    @property
+    def connected(self) -> bool:
+        """Whether the replica follows the server now. When not, it is complete but may be old."""
+        return bool(self._idl.live)
+
+    @property
+    def generation(self) -> int:
+        """Grows whenever anything in the replica changes."""
+        return int(self._idl.change_seqno)
+
+    @property
+    def reconnects(self) -> int:
+        """How often the database was received again after the first time."""
+        return max(0, int(self._idl.loads) - 1)
+
+    @property
+    def has_lock(self) -> bool:
+        """Whether the server has granted our lock on the session of now (False when none was asked)."""
+        return bool(self._idl.live and self._idl.has_lock)
+
+    @property
+    def wants_lock(self) -> bool:
+        """Whether writes are fenced by the lock."""
+        return self._idl.lock_name is not None
+
+    @property
+    def lock_contended(self) -> bool:
+        """Whether somebody else holds the lock."""
+        return bool(self._idl.live and self._idl.is_lock_contended)
+
+    def steal_lock(self, patience: float = 10.0) -> bool:
+        """Take the lock from its holder; whether we have it now."""
+        if self.wants_lock:
+            self._idl.steal_lock()
+            self._connection.txns.alert_notify()
+            self.wait_for(lambda: self.has_lock, patience)
+        return self.has_lock
+
+    def wait_for(self, condition: Callable[[], bool], patience: float) -> bool:
+        """Wait until `condition`, looked at after every change, holds; False after `patience` seconds."""
+        changed = threading.Event()
+        forget = self.on_change(lambda event: changed.set())
+        deadline = time.monotonic() + patience
+        try:
+            while not condition():
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return False
+                # Lock replies are no row events: look again now and then.
+                changed.wait(min(left, 0.02))
+                changed.clear()
+            return True
+        finally:
+            forget()
+
+    def on_change(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` for each RowEvent from now on, on the replica's thread; returns how to stop."""
+        with self._idl.guard:
+            self._idl.listeners = (*self._idl.listeners, listener)
+
+        def forget() -> None:
+            with self._idl.guard:
+                self._idl.listeners = tuple(one for one in self._idl.listeners if one is not listener)
+
+        return forget
+
+    def transact(self, command: Any) -> Any:
+        """Run `command.run_idl(txn)` as one transaction on the replica's thread; its Outcome.
+
+        Raises what the command raises, `CommitFailed`, and ovsdbapp's TimeoutException.
+        """
+        commit = Commit(self._api, self._connection)
+        commit.add(command)
+        return commit.commit()
+
+    def close(self) -> None:
+        """Stop the thread and close every descriptor. Idempotent."""
+        self._connection.stop(_CLOSE_PATIENCE)
+        self._connection.txns.close()
+
+
+def column_gaps(schema: Mapping[str, Any], tables: Mapping[str, Columns]) -> list[str]:
+    """The required tables and columns that the schema lacks, as TABLE or TABLE.COLUMN."""
+    known = schema["tables"]
+    return [
+        f"{table}.{column}" if table in known else table
+        for table, columns in tables.items()
+        for column in (columns.required if table in known else columns.required[:1])
+        if table not in known or column not in known[table]["columns"]
+    ]
+
+
+def _schema_helper(endpoint: Endpoint, database: str, tables: Mapping[str, Columns]) -> Any:
+    schema = fetch_schema(endpoint, database)
+    if gaps := column_gaps(schema, tables):
+        raise WrongDatabase(
+            f"{database} at {endpoint.remotes} (schema version {schema.get('version')}) lacks "
+            + ", ".join(gaps)
+        )
+    helper = idl.SchemaHelper(None, schema)
+    for table, columns in tables.items():
+        present = schema["tables"][table]["columns"]
+        optional = [column for column in columns.optional if column in present]
+        helper.register_columns(table, [*columns.required, *optional])
+    return helper
+
+
+def prepare(
+    endpoint: Endpoint,
+    database: str,
+    tables: Mapping[str, Columns],
+    lock: bool | str = False,
+    leader_only: bool = True,
+) -> ReplicaIdl:
+    """The IDL of these tables, not started yet. `lock`: True for LOCK_NAME, or a name.
+
+    Raises Unreachable and WrongDatabase.
+    """
+    made = ReplicaIdl(
+        endpoint,
+        _schema_helper(endpoint, database, tables),
+        probe_interval=int(endpoint.probe_interval * 1000),
+        leader_only=leader_only,
+    )
+    if lock:
+        made.set_lock(LOCK_NAME if lock is True else lock)
+    return made
+
+
+def start(made: ReplicaIdl, database: str) -> Any:
+    """Start the IDL's thread and wait for the whole database; the ovsdbapp Backend over it.
+
+    Raises Unreachable when it has not come within the endpoint's timeout (no leader, for example).
+    """
+    endpoint = made.endpoint
+    backend = type(f"{database}Backend", (ovs_idl.Backend,), {"_ovsdb_connection": None})
+    link = connection.Connection(made, endpoint.timeout)
+    try:
+        api = backend(link, start=False, auto_index=False)
+        link.start()
+        complete = made.complete.wait(endpoint.timeout)
+    except Exception as error:
+        made.close()
+        link.txns.close()
+        raise Unreachable(
+            f"{database} at {endpoint.remotes} sent nothing within {endpoint.timeout:g} s "
+            f"(a cluster without a leader?): {error}"
+        ) from error
+    if not complete:
+        Replica(api, endpoint).close()
+        raise Unreachable(f"{database} at {endpoint.remotes} is not complete after {endpoint.timeout:g} s")
+    return api

@@ -1,0 +1,179 @@
+"""Indexes over the Northbound replica, kept from row notices so that no lookup scans a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+from ovnlb.desired.addresses import canonical
+from ovnlb.observed import datum, neutron_rows
+
+DELETE = "delete"
+K = TypeVar("K", bound=Hashable)
+
+
+class KeyIndex(Generic[K]):
+    """Key -> rows, many to many; a row's keys are replaced as a whole, at the cost of the difference."""
+
+    def __init__(self) -> None:
+        self._rows: dict[K, set[UUID]] = {}
+        self._keys: dict[UUID, frozenset[K]] = {}
+
+    def put(self, row: UUID, keys: Iterable[K]) -> frozenset[K]:
+        """Make `keys` the row's keys; those that it gained or lost."""
+        new, old = frozenset(keys), self._keys.get(row, frozenset())
+        for key in old - new:
+            rows = self._rows[key]
+            rows.discard(row)
+            if not rows:
+                del self._rows[key]
+        for key in new - old:
+            self._rows.setdefault(key, set()).add(row)
+        if new:
+            self._keys[row] = new
+        else:
+            self._keys.pop(row, None)
+        return new ^ old
+
+    def rows(self, key: K) -> frozenset[UUID] | set[UUID]:
+        """The rows that have the key."""
+        return self._rows.get(key, frozenset())
+
+    def row(self, key: K) -> UUID | None:
+        """The lowest of the rows that have the key."""
+        return min(self._rows.get(key, ()), default=None)
+
+    def __contains__(self, row: UUID) -> bool:
+        return row in self._keys
+
+    def keys(self) -> list[K]:
+        """All keys that some row has."""
+        return list(self._rows)
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self._rows.clear()
+        self._keys.clear()
+
+
+class NorthboundIndexes:
+    """What `NbReplica` looks up. `tables` is the IDL's; fed by `changed` and `cleared`, under its guard."""
+
+    def __init__(self, tables: Any) -> None:
+        self._tables = tables
+        self.load_balancers: KeyIndex[str] = KeyIndex()
+        self.switches: KeyIndex[str] = KeyIndex()
+        self.switch_of_balancer: KeyIndex[UUID] = KeyIndex()
+        self.switch_of_port: KeyIndex[UUID] = KeyIndex()
+        self.localnet_switches: KeyIndex[str] = KeyIndex()
+        self.ports: KeyIndex[str] = KeyIndex()
+        self.addresses: KeyIndex[tuple[str, str]] = KeyIndex()
+        self.hm_ports: KeyIndex[str] = KeyIndex()
+        self.peers: KeyIndex[str] = KeyIndex()
+        self.peers_on: KeyIndex[str] = KeyIndex()
+        self.routers: KeyIndex[str] = KeyIndex()
+        self.router_of_balancer: KeyIndex[UUID] = KeyIndex()
+        self.router_of_port: KeyIndex[UUID] = KeyIndex()
+        self.router_of_nat: KeyIndex[UUID] = KeyIndex()
+        self.interfaces: KeyIndex[str] = KeyIndex()
+        self.interfaces_on: KeyIndex[str] = KeyIndex()
+        self.nat_external: KeyIndex[str] = KeyIndex()
+        self.nat_logical: KeyIndex[str] = KeyIndex()
+        self._by_table: dict[str, tuple[Callable[[Any], None], tuple[KeyIndex[Any], ...]]] = {
+            "Load_Balancer": (self._load_balancer, (self.load_balancers,)),
+            "Logical_Switch": (
+                self._switch,
+                (self.switches, self.switch_of_balancer, self.switch_of_port),
+            ),
+            "Logical_Switch_Port": (
+                self._port,
+                (
+                    self.ports,
+                    self.addresses,
+                    self.localnet_switches,
+                    self.hm_ports,
+                    self.peers,
+                    self.peers_on,
+                ),
+            ),
+            "Logical_Router": (
+                self._router,
+                (self.routers, self.router_of_balancer, self.router_of_port, self.router_of_nat),
+            ),
+            "Logical_Router_Port": (self._interface, (self.interfaces, self.interfaces_on)),
+            "NAT": (self._nat, (self.nat_external, self.nat_logical)),
+        }
+
+    def changed(self, event: str, row: Any) -> None:
+        """Take in one notice of the IDL: `row` as it is now, as it was when it is gone."""
+        entry = self._by_table.get(row._table.name)
+        if entry is None:
+            return
+        put, indexes = entry
+        if event != DELETE:
+            put(row)
+            return
+        orphans = [index.put(row.uuid, ()) for index in indexes]
+        if row._table.name == "Logical_Switch":
+            self._moved(orphans[-1])
+
+    def cleared(self, table: str) -> None:
+        """Forget a table whose rows are about to be loaded anew."""
+        for index in self._by_table.get(table, (None, ()))[1]:
+            index.clear()
+
+    def port_switch(self, port: Any) -> str | None:
+        """The switch that lists the port, else the one of its Neutron network."""
+        switch = self._tables["Logical_Switch"].rows.get(self.switch_of_port.row(port.uuid))
+        if switch is not None:
+            return str(datum.first(switch, "name"))
+        return datum.mapping(port, "external_ids").get(neutron_rows.NETWORK_NAME) or None
+
+    def _load_balancer(self, row: Any) -> None:
+        self.load_balancers.put(row.uuid, datum.members(row, "name"))
+
+    def _switch(self, row: Any) -> None:
+        renamed = self.switches.put(row.uuid, datum.members(row, "name"))
+        self.switch_of_balancer.put(row.uuid, datum.members(row, "load_balancer"))
+        ports = datum.members(row, "ports")
+        moved = self.switch_of_port.put(row.uuid, ports)
+        self._moved(ports if renamed else moved)
+
+    def _moved(self, ports: Iterable[UUID]) -> None:
+        """Index ports again whose switch is another one now (a port yet to be noticed comes by itself)."""
+        rows = self._tables["Logical_Switch_Port"].rows
+        for uuid in ports:
+            if uuid in self.ports and (port := rows.get(uuid)) is not None:
+                self._port(port)
+
+    def _port(self, row: Any) -> None:
+        external_ids, uuid = datum.mapping(row, "external_ids"), row.uuid
+        switch, kind = self.port_switch(row), datum.first(row, "type")
+        self.ports.put(uuid, datum.members(row, "name"))
+        _, addresses = neutron_rows.port_addresses(datum.members(row, "addresses"), external_ids)
+        self.addresses.put(uuid, ((switch, address) for address in addresses) if switch else ())
+        self.localnet_switches.put(uuid, (switch,) if switch and kind == neutron_rows.LOCALNET else ())
+        neutron_name = external_ids.get(neutron_rows.PORT_NAME, "")
+        is_hm = neutron_name.startswith(neutron_rows.HM_PORT_PREFIX)
+        self.hm_ports.put(uuid, (neutron_name,) if is_hm else ())
+        peer = datum.mapping(row, "options").get(neutron_rows.ROUTER_PORT)
+        self.peers.put(uuid, (peer,) if peer and switch else ())
+        self.peers_on.put(uuid, (switch,) if peer and switch else ())
+
+    def _router(self, row: Any) -> None:
+        self.routers.put(row.uuid, datum.members(row, "name"))
+        self.router_of_balancer.put(row.uuid, datum.members(row, "load_balancer"))
+        self.router_of_port.put(row.uuid, datum.members(row, "ports"))
+        self.router_of_nat.put(row.uuid, datum.members(row, "nat"))
+
+    def _interface(self, row: Any) -> None:
+        network = datum.mapping(row, "external_ids").get(neutron_rows.NETWORK_NAME)
+        self.interfaces.put(row.uuid, datum.members(row, "name"))
+        self.interfaces_on.put(row.uuid, (network,) if network else ())
+
+    def _nat(self, row: Any) -> None:
+        floating = datum.first(row, "type") == neutron_rows.DNAT_AND_SNAT
+        for index, column in ((self.nat_external, "external_ip"), (self.nat_logical, "logical_ip")):
+            address = str(datum.first(row, column))
+            index.put(row.uuid, (canonical(address) or address,) if floating else ())
