@@ -147,7 +147,8 @@ def _child_ids(intent: RowIntent) -> Iterator[tuple[str, str]]:
 def _attachment_ids(attached: Attachment) -> Iterator[tuple[str, str]]:
     if attached.routers:
         yield LR_REF, ",".join(sorted(attached.routers))
-    yield LS_REFS, extids.dump_counts(attached.counts)
+    if attached.counts:
+        yield LS_REFS, extids.dump_counts(attached.counts)
 
 
 def _excluded(intent: RowIntent, drain: bool) -> set[str]:

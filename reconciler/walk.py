@@ -1,0 +1,151 @@
+"""The walk of one load balancer up to its plan, and of many: the same for every process.
+
+key -> graph -> observed rows and topology -> desired rows -> plan. Everything below is values; what
+is written, and when, is `ovnlb.reconciler.apply`'s business. Source: architecture.md section 2.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ovnlb.desired.compute import Desired, desired_state
+from ovnlb.desired.facts import Health, Topology
+from ovnlb.desired.graph import Graph
+from ovnlb.desired.intent import is_gone
+from ovnlb.desired.model import LoadBalancer, Provisioning
+from ovnlb.desired.notes import PlanWarning
+from ovnlb.diff.compare import plan as compare
+from ovnlb.diff.plan import Effect, Plan
+from ovnlb.diff.policy import Policy
+from ovnlb.observed.nb import observe
+from ovnlb.observed.source import NeutronSource, NorthboundSource
+from ovnlb.observed.topology import fip_disagreements, subnet_ids, topology
+
+LOG = logging.getLogger(__name__)
+
+EffectsOf = Callable[[LoadBalancer, Topology, Desired], tuple[Effect, ...]]
+
+
+def no_effects(_lb: LoadBalancer, _topo: Topology, _desired: Desired) -> tuple[Effect, ...]:
+    """For worlds without Neutron."""
+    return ()
+
+
+@dataclass(frozen=True)
+class World:
+    """What a walk reads, and the options that shape its result.
+
+    health: the Southbound monitors as they are now. effects: what Neutron must do, from
+    `ovnlb.reconciler.ports`; none offline.
+    """
+
+    nb: NorthboundSource
+    neutron: NeutronSource
+    health: Callable[[], Health]
+    policy: Policy = Policy.SYNC
+    drain: bool = True
+    effects: EffectsOf = no_effects
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """One load balancer, walked up to its plan."""
+
+    lb: LoadBalancer
+    topology: Topology
+    desired: Desired
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A load balancer that could not be planned, and why."""
+
+    lb_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """Many load balancers, each by itself: one that fails does not stop the others."""
+
+    walked: tuple[Walked, ...] = ()
+    failed: tuple[Failure, ...] = field(default_factory=tuple)
+
+
+def walk(lb: LoadBalancer, world: World, fips: Mapping[str, str] | None = None) -> Walked:
+    """Plan one load balancer.
+
+    `fips` is Neutron's listing of floating IPs by VIP port where one was made: the rows then follow
+    it, and a disagreement with the Northbound database is a warning. Raises what the sources raise.
+    """
+    topo = topology(world.nb, world.neutron, lb, fips)
+    want = desired_state(lb, topo, world.health(), drain=world.drain)
+    return Walked(
+        lb,
+        topo,
+        want,
+        compare(
+            want.state,
+            observe(world.nb, lb.id),
+            world.policy,
+            lb_id=lb.id,
+            pending=_unsettled(lb),
+            provider_switches={name for name, switch in topo.switches.items() if switch.provider},
+            effects=world.effects(lb, topo, want),
+            warnings=(*want.warnings, *_fip_warnings(world, lb, fips)),
+            waiting=want.waiting,
+        ),
+    )
+
+
+def walk_all(
+    graph: Graph,
+    world: World,
+    progress: Callable[[Iterable[LoadBalancer]], Iterable[LoadBalancer]] = iter,
+) -> Pass:
+    """Plan all of a graph, with one listing of subnets and one of floating IPs for all of them."""
+    alive = [lb for lb in graph.load_balancers if lb.provisioning_status != Provisioning.DELETED]
+    world.neutron.subnets({subnet for lb in alive for subnet in subnet_ids(lb)})
+    ports = {vip.port_id for lb in alive if not is_gone(lb) for vip in lb.vips if vip.port_id}
+    fips = world.neutron.floating_ips(ports)
+    walked: list[Walked] = []
+    failed = [Failure(broken.id, broken.reason) for broken in graph.broken]
+    for lb in progress(alive):
+        try:
+            walked.append(walk(lb, world, fips))
+        except Exception as error:  # isolation is the contract
+            LOG.debug("load balancer %s cannot be planned", lb.id, exc_info=True)
+            failed.append(Failure(lb.id, f"{type(error).__name__}: {error}"))
+    return Pass(tuple(walked), tuple(failed))
+
+
+def _unsettled(lb: LoadBalancer) -> dict[str, str]:
+    statuses = {lb.id: lb.provisioning_status}
+    statuses.update((item.id, item.provisioning_status) for item in lb.listeners)
+    for pool in lb.pools:
+        statuses[pool.id] = pool.provisioning_status
+        statuses.update((member.id, member.provisioning_status) for member in pool.members)
+        if pool.health_monitor is not None:
+            statuses[pool.health_monitor.id] = pool.health_monitor.provisioning_status
+    return {key: status for key, status in statuses.items() if status != Provisioning.ACTIVE}
+
+
+def _fip_warnings(
+    world: World, lb: LoadBalancer, fips: Mapping[str, str] | None
+) -> Iterator[PlanWarning]:
+    if fips is None or is_gone(lb):
+        return
+    for item in fip_disagreements(world.nb, lb, fips):
+        yield PlanWarning(
+            "neutron_sync_needed",
+            f"Neutron sync needed: VIP port {item.port_id} has floating IP {item.neutron or '(none)'} in "
+            f"Neutron and {item.northbound or '(none)'} in the Northbound database",
+        )
+
+
+def scope_of(ids: Collection[str], project: str | None) -> bool:
+    """Whether these filters leave load balancers out; a partial scope never prunes."""
+    return bool(ids) or project is not None
