@@ -20,6 +20,7 @@ from oslo_config import cfg
 
 from ovnlb.desired.addresses import canonical
 from ovnlb.desired.facts import Subnet
+from ovnlb.observed.bundle_neutron import port_value, subnet_value
 from ovnlb.observed.neutron_errors import (
     NeutronNotConfigured,
     NeutronRefused,
@@ -77,11 +78,11 @@ class NeutronClient:
 
     def get_port(self, port_id: str) -> NeutronPort | None:
         """The port, or None when Neutron has none of that id."""
-        return self._missing_is_none("GET port", lambda n: port_value(n.get_port(port_id)))
+        return self._missing_is_none("GET port", lambda n: _port(n.get_port(port_id)))
 
     def get_subnet(self, subnet_id: str) -> Subnet | None:
         """The subnet, or None when Neutron has none of that id."""
-        return self._missing_is_none("GET subnet", lambda n: subnet_value(n.get_subnet(subnet_id)))
+        return self._missing_is_none("GET subnet", lambda n: _subnet(n.get_subnet(subnet_id)))
 
     def create_port(self, attributes: Mapping[str, Any]) -> NeutronPort:
         """Makes the port, or adopts the one of its name when an earlier answer was lost.
@@ -90,7 +91,7 @@ class NeutronClient:
         counts as ours only with the same owner and the address asked for; else the 409 stands.
         """
         try:
-            return self._call("POST port", lambda n: port_value(n.create_port(**attributes)), _not_done)
+            return self._call("POST port", lambda n: _port(n.create_port(**attributes)), _not_done)
         except (NeutronRefused, NeutronUnavailable) as error:
             if isinstance(error, NeutronRefused) and not error.conflict:
                 raise
@@ -110,7 +111,7 @@ class NeutronClient:
         """Sets these attributes. None when the port has gone, or when policy forbids (a warning)."""
         try:
             return self._call(
-                "PUT port", lambda n: port_value(n.update_port(port_id, **attributes)), _or_conflict
+                "PUT port", lambda n: _port(n.update_port(port_id, **attributes)), _or_conflict
             )
         except NeutronRefused as error:
             if error.forbidden:
@@ -139,11 +140,11 @@ class NeutronClient:
 
     def list_ports(self, **filters: Any) -> tuple[NeutronPort, ...]:
         """All ports that fit the filters of Neutron's API (name, network_id, device_owner, ...)."""
-        return self._call("GET ports", lambda n: tuple(port_value(p) for p in n.ports(**filters)))
+        return self._call("GET ports", lambda n: tuple(_port(p) for p in n.ports(**filters)))
 
     def list_subnets(self, **filters: Any) -> tuple[Subnet, ...]:
         """All subnets that fit the filters of Neutron's API."""
-        return self._call("GET subnets", lambda n: tuple(subnet_value(s) for s in n.subnets(**filters)))
+        return self._call("GET subnets", lambda n: tuple(_subnet(s) for s in n.subnets(**filters)))
 
     def list_floating_ips(self, **filters: Any) -> tuple[FloatingIp, ...]:
         """All floating IPs that fit the filters of Neutron's API (port_id, router_id, ...)."""
@@ -191,26 +192,12 @@ class FloatingIp:
     router_id: str | None
 
 
-def port_value(port: Any) -> NeutronPort:
-    """The value of an openstacksdk Port."""
-    fixed = port.fixed_ips or ()
-    return NeutronPort(
-        id=port.id,
-        name=port.name or "",
-        network_id=port.network_id,
-        device_owner=port.device_owner or "",
-        device_id=port.device_id or "",
-        mac_address=port.mac_address or "",
-        addresses=tuple((f["subnet_id"], canonical(f["ip_address"]) or f["ip_address"]) for f in fixed),
-        project_id=port.project_id,
-        created_at=port.created_at,
-        host_bound=bool(port.binding_host_id),
-    )
+def _port(resource: Any) -> NeutronPort:
+    return port_value(resource.to_dict(computed=False))
 
 
-def subnet_value(subnet: Any) -> Subnet:
-    """The value of an openstacksdk Subnet."""
-    return Subnet(id=subnet.id, network_id=subnet.network_id, cidr=subnet.cidr)
+def _subnet(resource: Any) -> Subnet:
+    return subnet_value(resource.to_dict(computed=False))
 
 
 def fip_value(fip: Any) -> FloatingIp:

@@ -57,9 +57,10 @@ class World:
     cidr: Callable[[str], str | None]
 
 
-def unsupported(text: str, kind: type[Exception] = exceptions.UnsupportedOptionError) -> Exception:
+def unsupported(text: str, kind: Any = exceptions.UnsupportedOptionError) -> Exception:
     """A refusal with the same text for the user and for the operator's log."""
-    return kind(user_fault_string=text, operator_fault_string=text)
+    refusal: Exception = kind(user_fault_string=text, operator_fault_string=text)
+    return refusal
 
 
 def given(value: Any) -> Any:

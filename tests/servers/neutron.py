@@ -150,7 +150,8 @@ class FakeNeutron:
         }
         port = {**defaults, **port}
         self._refuse_taken_mac(port)
-        port["fixed_ips"] = [self._fixed_ip(port, ip) for ip in port.get("fixed_ips") or self._any_subnet(port)]
+        wanted = port.get("fixed_ips") or self._any_subnet(port)
+        port["fixed_ips"] = [self._fixed_ip(port, ip) for ip in wanted]
         return port
 
     def _refuse_taken_mac(self, port: dict[str, Any]) -> None:
@@ -169,11 +170,11 @@ class FakeNeutron:
         taken = self._taken(subnet["id"])
         address = wanted.get("ip_address") or _free(subnet["cidr"], taken)
         if ipaddress.ip_address(address) not in ipaddress.ip_network(subnet["cidr"]):
-            raise Refused(400, f"IP address {address} is not a valid IP for the subnet.", "InvalidIpForSubnet")
+            message = f"IP address {address} is not a valid IP for the specified subnet."
+            raise Refused(400, message, "InvalidIpForSubnet")
         if str(ipaddress.ip_address(address)) in taken:
-            raise Refused(
-                409, f"IP address {address} already allocated in subnet {subnet['id']}", "IpAddressAlreadyAllocated"
-            )
+            message = f"IP address {address} already allocated in subnet {subnet['id']}"
+            raise Refused(409, message, "IpAddressAlreadyAllocated")
         return {"subnet_id": subnet["id"], "ip_address": address}
 
     def _taken(self, subnet_id: str) -> set[str]:
@@ -216,7 +217,7 @@ def _query(text: str) -> dict[str, str]:
 
 
 def _fits(found: Mapping[str, Any], query: Mapping[str, str]) -> bool:
-    """Neutron's filters: equality on attributes (any of several values), and `fixed_ips=ip_address%3D...`; others ignored."""
+    """Neutron's filters: equality with any of the values, `fixed_ips=ip_address%3D...`; others ignored."""
     for key, value in query.items():
         if key in ("fields", "limit", "marker", "sort_key", "sort_dir", "page_reverse"):
             continue
