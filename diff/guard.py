@@ -2,12 +2,12 @@
 
 northd drops what it cannot read without telling anybody, and a health check without its mapping
 takes a member out of service, so rows are checked before they are written. Source: ovn-facts.md,
-"What northd does with garbage"; architecture.md section 6 for the limits.
+"What northd does with garbage".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ovnlb.desired.addresses import bracketed, canonical, is_v6
@@ -94,77 +94,3 @@ def _warnings(row: LoadBalancerRow) -> Iterator[PlanWarning]:
                     f"{_label(row)}: {backend} gets no traffic on {key}: it has a health check but no "
                     "Neutron port holds the member's address",
                 )
-
-
-@dataclass(frozen=True, slots=True)
-class PruneLimits:
-    """How much one pass may prune: objects, and percent of those that are ours."""
-
-    count: int = 5
-    percent: float = 10.0
-
-
-def prune_refusal(orphans: int, ours: int, limits: PruneLimits) -> str | None:
-    """Why so many orphans among `ours` objects (orphans included) are not pruned in one pass."""
-    if orphans > limits.count:
-        return (
-            f"{orphans} orphans are more than prune_max_count = {limits.count}; "
-            f"if they are right, run ovnlb orphans --prune --prune-max-count {orphans}"
-        )
-    share = 100 * orphans / ours if ours else 0.0
-    if orphans and share > limits.percent:
-        return (
-            f"{orphans} orphans are {share:.0f} % of {ours} objects, more than prune_max_percent = "
-            f"{limits.percent:g}; if they are right, run ovnlb orphans --prune --prune-max-percent {-(-share // 1):.0f}"
-        )
-    return None
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """Load balancers that claim one address, port and protocol where a client can meet both.
-
-    `places` are the switches and routers that at least two of them are attached to.
-    """
-
-    endpoint: str
-    protocol: str
-    lb_ids: tuple[str, ...]
-    places: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        """One sentence for the operator."""
-        return (
-            f"{', '.join(self.lb_ids)} all claim {self.endpoint} {self.protocol} on "
-            f"{', '.join(self.places)}: which of them OVN serves is undefined"
-        )
-
-
-_Claim = tuple[str, str]
-
-
-def conflicts(rows: Iterable[tuple[str, LoadBalancerRow]]) -> tuple[Conflict, ...]:
-    """The conflicts among these rows (LB id, row), sorted; linear in the number of vips."""
-    claims: dict[_Claim, list[tuple[str, LoadBalancerRow]]] = {}
-    for lb_id, row in rows:
-        protocol = row.protocol or "tcp"
-        for vip in row.vips:
-            claims.setdefault((canon.canonical_endpoint(vip) or vip, protocol), []).append((lb_id, row))
-    found = (_conflict(claim, owners) for claim, owners in claims.items() if len(owners) > 1)
-    return tuple(sorted((item for item in found if item), key=lambda item: (item.endpoint, item.protocol)))
-
-
-def _conflict(claim: _Claim, owners: Iterable[tuple[str, LoadBalancerRow]]) -> Conflict | None:
-    places: dict[str, set[str]] = {}
-    for lb_id, row in owners:
-        for name in (
-            *(f"switch {name}" for name in row.switches),
-            *(f"router {name}" for name in row.routers),
-        ):
-            places.setdefault(name, set()).add(lb_id)
-    shared: Mapping[str, set[str]] = {name: ids for name, ids in places.items() if len(ids) > 1}
-    if not shared:
-        return None
-    lb_ids = sorted(set().union(*shared.values()))
-    return Conflict(*claim, lb_ids=tuple(lb_ids), places=tuple(sorted(shared)))

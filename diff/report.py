@@ -13,8 +13,8 @@ from typing import Any
 
 from ovnlb.desired.rows import NbState
 from ovnlb.diff import columns
+from ovnlb.diff.conflicts import Conflict
 from ovnlb.diff.fingerprint import fingerprint
-from ovnlb.diff.guard import Conflict
 from ovnlb.diff.plan import Change, Effect, Plan, is_drift
 
 FORMAT_VERSION = "1.0"
@@ -29,14 +29,19 @@ def document(
     orphans: Sequence[Mapping[str, Any]] = (),
     foreign_rows: int = 0,
     with_desired: bool = True,
+    with_fingerprints: bool = False,
 ) -> dict[str, Any]:
     """What was found and what would be done, as JSON values, sorted by load balancer id.
 
     errors: by id, why a load balancer could not be planned. orphans: as they were listed.
-    foreign_rows: how many Load_Balancer rows belong to somebody else.
+    foreign_rows: how many Load_Balancer rows belong to somebody else. with_fingerprints: for a plan
+    that is saved.
     """
     ordered = sorted(plans, key=lambda plan: plan.lb_id)
     load_balancers = [load_balancer(plan, with_desired) for plan in ordered]
+    if with_fingerprints:
+        for part, plan in zip(load_balancers, ordered, strict=True):
+            part["fingerprint"] = fingerprint(plan)
     failed = [{"id": lb_id, "reason": reason} for lb_id, reason in sorted((errors or {}).items())]
     found = [_conflict(conflict) for conflict in conflicts]
     return {
@@ -54,7 +59,6 @@ def load_balancer(plan: Plan, with_desired: bool = True) -> dict[str, Any]:
     part: dict[str, Any] = {
         "id": plan.lb_id,
         "in_sync": plan.empty and not plan.waiting,
-        "fingerprint": fingerprint(plan),
         "changes": [change(item) for item in plan.changes],
         "effects": [effect(item) for item in plan.effects],
         "warnings": [{"code": item.code, "text": item.text} for item in plan.warnings],
