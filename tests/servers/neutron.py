@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import sys
 import threading
 import time
 import uuid
@@ -19,7 +20,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 
@@ -73,10 +74,10 @@ class FakeNeutron:
         self.calls: list[Call] = []
         self.faults: list[Fault] = []
         self.ids: list[str] = []
+        self.page_size: int | None = None  # Neutron's pagination_max_limit
         self._lock = threading.RLock()
         self.load(seed or {})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), _handler(self))
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
 
     @property
@@ -105,6 +106,7 @@ class FakeNeutron:
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
+        self._server.hang_up()
 
     # What a request does. Called by the handler with the lock held.
 
@@ -119,7 +121,7 @@ class FakeNeutron:
             raise Refused(404, f"The resource {path} could not be found.", "HTTPNotFound")
         name = COLLECTIONS[kind]
         if method == "GET" and not object_id:
-            return 200, {kind: [o for o in self.store[kind].values() if _fits(o, query)]}
+            return 200, self._page(kind, [o for o in self.store[kind].values() if _fits(o, query)], query)
         if method == "POST":
             return 201, {name: self._create(kind, body[name])}
         found = self.store[kind].get(object_id)
@@ -131,6 +133,20 @@ class FakeNeutron:
         if method == "PUT":
             found.update(body[name], updated_at=_now())
         return 200, {name: found}
+
+    def _page(self, kind: str, rows: list[Any], query: Mapping[str, str]) -> dict[str, Any]:
+        """One page by id after the marker, with the link to the next while there may be one."""
+        if self.page_size is None:
+            return {kind: rows}
+        marker = query.get("marker", "")
+        after = [row for row in sorted(rows, key=lambda row: row["id"]) if row["id"] > marker]
+        page = after[: self.page_size]
+        if len(page) < self.page_size:
+            return {kind: page}
+        kept = [(key, one) for key, value in query.items() if key != "marker" for one in value.split(",")]
+        following = urlencode([*kept, ("marker", page[-1]["id"])])
+        links = [{"rel": "next", "href": f"http://wrong.example/v2.0/{kind}?{following}"}]
+        return {kind: page, f"{kind}_links": links}
 
     def _create(self, kind: str, wanted: dict[str, Any]) -> dict[str, Any]:
         made = {"id": self.ids.pop(0) if self.ids else str(uuid.uuid4()), "created_at": _now(), **wanted}
@@ -196,6 +212,33 @@ class FakeNeutron:
                     self.faults.remove(fault)
                 return fault
         return None
+
+
+class _Server(ThreadingHTTPServer):
+    """Remembers its connections, so that a closed server leaves none of them answering."""
+
+    daemon_threads = True
+
+    def __init__(self, *args: Any) -> None:
+        self._open: set[Any] = set()
+        super().__init__(*args)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._open.discard(request)
+        super().shutdown_request(request)
+
+    def hang_up(self) -> None:
+        for request in list(self._open):
+            self.shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that has gone is not worth a traceback; a fault of this server is."""
+        if not isinstance(sys.exception(), OSError | ValueError):
+            super().handle_error(request, client_address)
 
 
 def _free(cidr: str, taken: set[str]) -> str:

@@ -1,6 +1,7 @@
 """Subnets, floating IPs and ports through openstacksdk, from a Neutron that answers over HTTP."""
 
 import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import keystoneauth1.session
 import openstack.connection
@@ -132,6 +133,21 @@ def test_more_ports_than_a_query_takes_are_listed_whole(server, neutron):
     assert "port_id" not in query
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
+def test_pages_are_followed_to_the_end(server, neutron, size):
+    server.page_size = size
+    assert [one.id for one in neutron.ports(device_owner="compute:nova")] == ["p1", "p2", "p3", "p4"]
+    assert set(neutron.subnets(["s1", "s2", "s3"])) == {"s1", "s2", "s3"}
+    assert neutron.floating_ips(["p1", "p2"]) == {"p1": "172.24.4.10", "p2": "172.24.4.9"}
+
+
+def test_a_lost_page_is_no_answer(server, neutron):
+    server.page_size = 2
+    server.fail("GET", "floatingips", status=503, skip=1, times=20)
+    with pytest.raises(NeutronUnavailable):
+        neutron.floating_ips(["p1"])
+
+
 def test_ports(neutron):
     port = neutron.port("p2")
     assert (port.name, port.network_id, port.device_id, port.host_bound) == ("vm2", "n1", "vm-2", True)
@@ -195,6 +211,26 @@ def test_unreachable_neutron_says_what_was_asked(server):
     neutron = SdkNeutron(connect("http://127.0.0.1:1"))
     with pytest.raises(NeutronUnavailable, match="list subnets by id"):
         neutron.subnets(["s1"])
+
+
+@pytest.mark.parametrize("body", [b"[]", b'{"versions": []}', b"<html>maintenance</html>"])
+def test_answer_of_something_else_is_no_answer(body):
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as page:
+        threading.Thread(target=page.serve_forever, args=(0.05,), daemon=True).start()
+        neutron = SdkNeutron(connect(f"http://127.0.0.1:{page.server_address[1]}"))
+        with pytest.raises(NeutronUnavailable):
+            neutron.subnets(["s1"])
+        page.shutdown()
 
 
 def test_workers_share_one_listing(server, neutron):
