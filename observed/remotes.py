@@ -95,7 +95,8 @@ def fetch_schema(endpoint: Endpoint, database: str) -> dict[str, Any]:
             patience = min(_ATTEMPT, deadline - time.monotonic())
             try:
                 with tls(endpoint):
-                    return _call(remote, "get_schema", [database], max(patience, 0.1))
+                    schema: dict[str, Any] = _call(remote, "get_schema", [database], max(patience, 0.1))
+                return schema
             except OSError as error:
                 failures[remote] = os.strerror(error.errno) if error.errno else str(error)
             except _Refused as error:

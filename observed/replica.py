@@ -55,6 +55,19 @@ class NbReplica(Replica):
     def _row(self, table: str, uuid: UUID | None) -> Any:
         return None if uuid is None else self._tables[table].rows.get(uuid)
 
+    def table(self, table: str) -> Any:
+        """The python-ovs table of that name. For the guard's holder only."""
+        return self._tables[table]
+
+    def uuid_in_use(self, uuid: str) -> bool:
+        """Whether a Load_Balancer or a health check has that UUID."""
+        wanted = UUID(uuid)
+        with self._idl.guard:
+            return any(
+                self._row(table, wanted) is not None
+                for table in ("Load_Balancer", "Load_Balancer_Health_Check")
+            )
+
     def row(self, table: str, uuid: UUID) -> Any:
         """The python-ovs row of that UUID, None when there is none. For the guard's holder only."""
         return self._row(table, uuid)
