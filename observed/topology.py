@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ovnlb.desired.addresses import canonical
+from ovnlb.desired.addresses import canonical, in_network
 from ovnlb.desired.facts import Router, Subnet, Switch, Topology, switch_name
 from ovnlb.desired.model import LoadBalancer
 from ovnlb.desired.subnets import member_subnet
@@ -90,9 +90,10 @@ def _member_ports(
 
 
 def _hm_address(nb: NorthboundSource, subnet: Subnet) -> str | None:
-    """The address of the subnet's health-monitor port, None when there is no usable one."""
+    """The address of the subnet's health-monitor port that lies in the subnet, None without one."""
     port = nb.hm_port(subnet.id)
-    return port.addresses[0] if port is not None and port.addresses else None
+    addresses = port.addresses if port is not None else ()
+    return next((address for address in addresses if in_network(address, subnet.cidr)), None)
 
 
 def northbound_fips(nb: NorthboundSource, lb: LoadBalancer) -> dict[str, str]:

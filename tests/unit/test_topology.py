@@ -257,9 +257,18 @@ def test_hm_ports_of_the_member_subnets_only_B090():
     assert topo.hm_ports == {"s1": "10.0.1.2", "s2": "10.0.2.2"}
 
 
-def test_health_port_without_address_is_none():
-    cloud = tenant().port("hm", "n2", external_ids={"neutron:port_name": "ovn-lb-hm-s2"})
-    assert cloud.topology(lb(member("10.0.2.5", "s2"))).hm_ports == {}
+@pytest.mark.parametrize(
+    ("addresses", "found"),
+    [
+        ([], {}),
+        (["fa:16:3e:00:00:01 10.9.0.2"], {}),
+        (["fa:16:3e:00:00:01 fd00::2 10.0.2.2"], {"s2": "10.0.2.2"}),
+    ],
+    ids=["none", "outside-the-subnet", "one-of-several"],
+)
+def test_hm_port_address_is_the_one_in_the_subnet(addresses, found):
+    cloud = tenant().port("hm", "n2", addresses, external_ids={"neutron:port_name": "ovn-lb-hm-s2"})
+    assert cloud.topology(lb(member("10.0.2.5", "s2"))).hm_ports == found
 
 
 @pytest.mark.parametrize(
