@@ -16,7 +16,7 @@ from octavia_lib.api.drivers import provider_base
 from ovnlb.observed.neutron_errors import NeutronError
 from ovnlb.reconciler import validate, vip_port
 from ovnlb.reconciler.driver_world import DriverWorld, process_world
-from ovnlb.reconciler.validate import VipFacts, World, given
+from ovnlb.reconciler.validate import Lookups, VipFacts, given
 
 LOG = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class OvnlbProviderDriver(provider_base.ProviderDriver):  # type: ignore[misc]
         """Checks the load balancer with all children that a single call brings along."""
         facts = _facts_of(loadbalancer)
         try:
-            validate.single_call(loadbalancer, World(lambda: facts, self._cidr))
+            validate.single_call(loadbalancer, Lookups(lambda: facts, self._cidr))
         except Exception:
             # Octavia rolls everything back now, but knows nothing of the ports of `create_vip_port`.
             vip_port.remove(self._world.neutron, facts.lb_id, _port_ids(loadbalancer))
@@ -111,13 +111,13 @@ class OvnlbProviderDriver(provider_base.ProviderDriver):  # type: ignore[misc]
     def member_create(self, member: Any) -> None:
         """Checks monitor options, IP version and, without a subnet, the address."""
         ask = self._asker(member.pool_id)
-        validate.member(member, World(ask, self._cidr), "create")
+        validate.member(member, Lookups(ask, self._cidr), "create")
         self._nudge_pool(ask)
 
     def member_update(self, old_member: Any, new_member: Any) -> None:
         """Checks monitor options, and the IP version if the address changes."""
         ask = self._asker(given(old_member.pool_id) or new_member.pool_id)
-        validate.member(new_member, World(ask, self._cidr), "update")
+        validate.member(new_member, Lookups(ask, self._cidr), "update")
         self._nudge_pool(ask)
 
     def member_delete(self, member: Any) -> None:
@@ -127,9 +127,9 @@ class OvnlbProviderDriver(provider_base.ProviderDriver):  # type: ignore[misc]
     def member_batch_update(self, pool_id: str, members: list[Any]) -> None:
         """Checks every member as `member_create` does; one that exists keeps the subnet it has."""
         ask = self._asker(pool_id, with_members=True)
-        world = World(ask, self._cidr)
+        lookups = Lookups(ask, self._cidr)
         for member in members:
-            validate.member(member, world, "batch")
+            validate.member(member, lookups, "batch")
         self._nudge_pool(ask)
 
     def health_monitor_create(self, healthmonitor: Any) -> None:

@@ -2,7 +2,7 @@
 
 Conditions, classes and first sentences are those of ovn-octavia-provider 11.0.0: users and tempest
 match on them. What is accepted, and the alternative where there is one, follows. Nothing here has an
-effect; `facts` and `cidr` are the only things asked of the world, and only where a check needs them.
+effect; `facts` and `cidr` are the only things that are looked up, and only where a check needs them.
 An attribute may be Unset (octavia-lib), None, or absent from a dictionary: all mean "not given".
 """
 
@@ -47,7 +47,7 @@ class VipFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class Lookups:
     """What a check of members may ask. Both return None when the question cannot be answered now.
 
     facts: the VIPs of the members' load balancer. cidr: a subnet's CIDR, "" when there is none such.
@@ -129,16 +129,16 @@ def health_monitor(candidate: Any) -> None:
         )
 
 
-def member(candidate: Any, world: World, operation: str) -> None:
+def member(candidate: Any, ask: Lookups, operation: str) -> None:
     """Raises UnsupportedOptionError for a member; `operation` is create, update or batch.
 
     An update checks only what it changes; the subnet of a member that exists is settled.
     """
     _monitor_options(candidate, operation)
     if given(candidate.address):
-        _ip_version(candidate.address, world)
+        _ip_version(candidate.address, ask)
         if operation != "update":
-            _subnet(candidate, world, operation)
+            _subnet(candidate, ask, operation)
 
 
 def _monitor_options(candidate: Any, operation: str) -> None:
@@ -152,8 +152,8 @@ def _monitor_options(candidate: Any, operation: str) -> None:
     )
 
 
-def _ip_version(address: str, world: World) -> None:
-    facts = world.facts()
+def _ip_version(address: str, ask: Lookups) -> None:
+    facts = ask.facts()
     if facts is None or len(facts.families) != 1:
         return
     if is_v6(address) not in facts.families:
@@ -177,13 +177,13 @@ _SUBNET_NEEDED = {
 }
 
 
-def _subnet(candidate: Any, world: World, operation: str) -> None:
+def _subnet(candidate: Any, ask: Lookups, operation: str) -> None:
     if given(candidate.subnet_id):
         return
-    facts = world.facts()
+    facts = ask.facts()
     if facts is None or given(candidate.member_id) in facts.member_ids:
         return
-    cidrs = [world.cidr(subnet) for subnet in facts.subnet_ids]
+    cidrs = [ask.cidr(subnet) for subnet in facts.subnet_ids]
     if any(cidr is None or _inside(candidate.address, cidr) for cidr in cidrs):
         return
     known = ", ".join(cidr for cidr in cidrs if cidr) or "unknown"
@@ -200,7 +200,7 @@ def _inside(address: str, cidr: str) -> bool:
     return ipaddress.ip_address(spelled) in ipaddress.ip_network(cidr, strict=False)
 
 
-def single_call(load_balancer: Any, world: World) -> None:
+def single_call(load_balancer: Any, ask: Lookups) -> None:
     """Raises the first refusal anywhere in a load balancer that is created with its children."""
     listeners: Iterable[Any] = given(load_balancer.listeners) or ()
     for child in listeners:
@@ -213,4 +213,4 @@ def single_call(load_balancer: Any, world: World) -> None:
         if given(child.healthmonitor):
             health_monitor(child.healthmonitor)
         for backend in given(child.members) or ():
-            member(backend, world, "create")
+            member(backend, ask, "create")

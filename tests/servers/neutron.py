@@ -172,7 +172,7 @@ class FakeNeutron:
 
     def _refuse_taken_mac(self, port: dict[str, Any]) -> None:
         for other in self.store["ports"].values():
-            if other["network_id"] == port["network_id"] and other["mac_address"] == port["mac_address"]:
+            if other["network_id"] == port["network_id"] and other.get("mac_address") == port["mac_address"]:
                 raise Refused(409, f"Mac address {port['mac_address']} is in use.", "MacAddressInUse")
 
     def _any_subnet(self, port: dict[str, Any]) -> list[dict[str, str]]:
