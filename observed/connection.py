@@ -130,8 +130,12 @@ class ReplicaIdl(connection.OvsdbIdl):  # type: ignore[misc]
         )
 
     def steal_lock(self) -> None:
-        """Ask for the configured lock, taking it from whoever holds it (RFC 7047, 4.1.8)."""
+        """Ask for the configured lock, taking it from whoever holds it (RFC 7047, 4.1.8).
+
+        The server refuses that to a session which is already waiting for the lock.
+        """
         with self.guard:
+            self._session.send(jsonrpc.Message.create_request("unlock", [self.lock_name]))
             request = jsonrpc.Message.create_request("steal", [self.lock_name])
             self._lock_request_id = request.id
             self._session.send(request)
