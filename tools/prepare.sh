@@ -127,6 +127,6 @@ Debian 12 and Ubuntu 24.04 have it; elsewhere install one and set PYTHON=/path/t
     fi
     say "installing Python packages in ${folder#"$TOP"/} ($("$folder/bin/python" -V))"
     rm -f "$folder/installed"
-    "$folder/bin/python" -m pip install -q "$@" || fail "pip could not install: $* (is a package index reachable?)"
+    "$folder/bin/python" -m pip install -qq "$@" || fail "pip could not install: $* (is a package index reachable?)"
     printf '%s\n' "$wanted" >"$folder/installed"
 }
