@@ -1,0 +1,217 @@
+"""Reading Octavia's database: only SELECT is needed, and every call is one transaction of its own.
+
+With its neighbours `octavia_url`, `octavia_errors` and `octavia_schema` the only code that knows of
+SQLAlchemy. Explicit columns only, so that columns which later releases add do no harm. All functions
+raise DatabaseUnavailable and DatabaseUnusable. Source: octavia/db/models.py (19.0.0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from ovnlb.desired.columns import COLUMNS, TIMES, Row
+from ovnlb.desired.graph import Graph, assemble, collector_paused
+from ovnlb.desired.jsonrows import to_dicts
+from ovnlb.desired.model import PENDING, BrokenLoadBalancer, LoadBalancer
+from ovnlb.desired.octavia_errors import DatabaseError as DatabaseError
+from ovnlb.desired.octavia_errors import DatabaseUnavailable as DatabaseUnavailable
+from ovnlb.desired.octavia_errors import DatabaseUnusable as DatabaseUnusable
+from ovnlb.desired.octavia_errors import database_errors
+from ovnlb.desired.octavia_schema import check_schema as check_schema
+from ovnlb.desired.octavia_url import open_engine as open_engine
+
+CHUNK = 500  # ids in one IN list
+
+Condition = sa.ColumnElement[bool]
+Rows = dict[str, list[Row]]
+
+
+def _table(name: str) -> sa.TableClause:
+    columns = [sa.column(c, sa.DateTime() if c in TIMES else sa.String()) for c in COLUMNS[name]]
+    return sa.table(name, *columns)
+
+
+LB, VIP, ADDITIONAL, LISTENER, POOL, PERSISTENCE, MEMBER, MONITOR, POLICY, RULE = map(_table, COLUMNS)
+
+WITH_POOL = MEMBER.c.pool_id == POOL.c.id
+HAS_L7 = (
+    sa.exists(POLICY.c.id).where(POLICY.c.listener_id == LISTENER.c.id).correlate(LISTENER).label("has_l7")
+)
+L7_JOIN = POLICY.join(LISTENER, POLICY.c.listener_id == LISTENER.c.id).join(
+    LB, LISTENER.c.load_balancer_id == LB.c.id
+)
+
+
+def load_all(engine: sa.Engine, providers: Collection[str], project_id: str | None = None) -> Graph:
+    """All load balancers of these providers (in any letter case) that are not DELETED: 6 queries."""
+    with collector_paused(), _snapshot(engine) as connection:
+        return assemble(_read(connection, [_living(providers, project_id)]))
+
+
+def load_many(engine: sa.Engine, ids: Collection[str]) -> Graph:
+    """The load balancers of these ids, of any provider and status (DELETED too), from one snapshot."""
+    with _snapshot(engine) as connection:
+        return assemble(_read(connection, _of_ids(ids)))
+
+
+def load(engine: sa.Engine, lb_id: str) -> LoadBalancer | BrokenLoadBalancer | None:
+    """One load balancer of any provider and status (DELETED too); None when there is no row."""
+    return load_many(engine, [lb_id]).find(lb_id)
+
+
+def read_tables(
+    engine: sa.Engine,
+    providers: Collection[str] = (),
+    ids: Collection[str] | None = None,
+    project_id: str | None = None,
+) -> dict[str, list[dict[str, Any]]]:
+    """The rows behind `load_many(ids)`, or behind `load_all` without ids, as a bundle holds them."""
+    conditions = [_living(providers, project_id)] if ids is None else _of_ids(ids)
+    with _snapshot(engine) as connection:
+        rows = _read(connection, conditions)
+    return {table: to_dicts(table, rows[table]) for table in COLUMNS}
+
+
+def pending(engine: sa.Engine, providers: Collection[str]) -> list[tuple[str, str]]:
+    """Id and provisioning status of every load balancer that waits for us: Octavia's work queue."""
+    query = sa.select(LB.c.id, LB.c.provisioning_status).where(
+        LB.c.provisioning_status.in_(sorted(PENDING)), _of_providers(providers)
+    )
+    return [(lb_id, status) for lb_id, status in _rows(engine, query.order_by(LB.c.id))]
+
+
+def updated_since(engine: sa.Engine, providers: Collection[str], since: datetime) -> list[str]:
+    """Ids of the load balancers whose row was made or changed at `since` (UTC) or later, DELETED too."""
+    moment = since.astimezone(UTC).replace(tzinfo=None) if since.tzinfo else since
+    changed = sa.or_(LB.c.updated_at >= moment, LB.c.created_at >= moment)
+    query = sa.select(LB.c.id).where(changed, _of_providers(providers)).order_by(LB.c.id)
+    return [row[0] for row in _rows(engine, query)]
+
+
+def statuses_of(engine: sa.Engine, ids: Collection[str]) -> dict[str, tuple[str, str, datetime | None]]:
+    """Id -> provisioning status, provider ("" for NULL), updated_at, for those ids that have a row.
+
+    Any provider, DELETED included: tells a DELETED load balancer from an absent one.
+    """
+    query = sa.select(LB.c.id, LB.c.provisioning_status, LB.c.provider, LB.c.updated_at)
+    with _snapshot(engine) as connection:
+        found = [row for part in _of_ids(ids) for row in connection.execute(query.where(part))]
+    return {lb_id: (status, provider or "", updated) for lb_id, status, provider, updated in found}
+
+
+def newest_created_at(engine: sa.Engine) -> datetime | None:
+    """When the newest load balancer of any provider was made (naive UTC); None without any."""
+    found: datetime | None = _rows(engine, sa.select(sa.func.max(LB.c.created_at)))[0][0]
+    return found
+
+
+def lb_of_pool(engine: sa.Engine, pool_id: str) -> str | None:
+    """The id of the load balancer that a pool belongs to."""
+    return _first(engine, sa.select(POOL.c.load_balancer_id).where(POOL.c.id == pool_id))
+
+
+def lb_of_listener(engine: sa.Engine, listener_id: str) -> str | None:
+    """The id of the load balancer that a listener belongs to."""
+    return _first(engine, sa.select(LISTENER.c.load_balancer_id).where(LISTENER.c.id == listener_id))
+
+
+@contextmanager
+def _snapshot(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """A connection in a new read-only transaction, rolled back at the end."""
+    with database_errors(engine), engine.connect() as connection:
+        yield connection
+
+
+def _rows(engine: sa.Engine, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
+    with _snapshot(engine) as connection:
+        return connection.execute(query).all()
+
+
+def _first(engine: sa.Engine, query: sa.Select[Any]) -> str | None:
+    rows = _rows(engine, query)
+    return rows[0][0] if rows else None
+
+
+def _of_providers(providers: Collection[str]) -> Condition:
+    """As MariaDB's collation compares, on SQLite too."""
+    return sa.func.lower(LB.c.provider).in_(sorted({name.lower() for name in providers}))
+
+
+def _living(providers: Collection[str], project_id: str | None) -> Condition:
+    condition = sa.and_(_of_providers(providers), LB.c.provisioning_status != "DELETED")
+    return condition if project_id is None else sa.and_(condition, LB.c.project_id == project_id)
+
+
+def _of_ids(ids: Collection[str]) -> list[Condition]:
+    """One condition for every CHUNK ids."""
+    wanted = sorted(set(ids))
+    return [LB.c.id.in_(wanted[start : start + CHUNK]) for start in range(0, len(wanted), CHUNK)]
+
+
+def _queries(condition: Condition) -> Mapping[str, sa.Select[Any]]:
+    """The six queries for the load balancers that a condition selects.
+
+    `load_balancer` brings its VIP's columns along, `pool` those of its session persistence, and
+    `listener` whether it has l7 policies.
+    """
+    pool_of_lb = POOL.c.load_balancer_id == LB.c.id
+    return {
+        "load_balancer": sa.select(*LB.c, *VIP.c)
+        .select_from(LB.outerjoin(VIP, VIP.c.load_balancer_id == LB.c.id))
+        .where(condition),
+        "additional_vip": sa.select(*ADDITIONAL.c)
+        .select_from(ADDITIONAL.join(LB, ADDITIONAL.c.load_balancer_id == LB.c.id))
+        .where(condition),
+        "listener": sa.select(*LISTENER.c, HAS_L7)
+        .select_from(LISTENER.join(LB, LISTENER.c.load_balancer_id == LB.c.id))
+        .where(condition),
+        "pool": sa.select(*POOL.c, *PERSISTENCE.c)
+        .select_from(POOL.join(LB, pool_of_lb).outerjoin(PERSISTENCE, PERSISTENCE.c.pool_id == POOL.c.id))
+        .where(condition),
+        "member": sa.select(*MEMBER.c)
+        .select_from(MEMBER.join(POOL, WITH_POOL).join(LB, pool_of_lb))
+        .where(condition),
+        "health_monitor": sa.select(*MONITOR.c)
+        .select_from(MONITOR.join(POOL, MONITOR.c.pool_id == POOL.c.id).join(LB, pool_of_lb))
+        .where(condition),
+    }
+
+
+def _l7_queries(condition: Condition) -> Mapping[str, sa.Select[Any]]:
+    return {
+        "l7policy": sa.select(*POLICY.c).select_from(L7_JOIN).where(condition),
+        "l7rule": sa.select(*RULE.c)
+        .select_from(L7_JOIN.join(RULE, RULE.c.l7policy_id == POLICY.c.id))
+        .where(condition),
+    }
+
+
+def _read(connection: sa.Connection, conditions: Sequence[Condition]) -> Rows:
+    """The rows of every table, each with its COLUMNS, for the load balancers of these conditions."""
+    rows: Rows = {table: [] for table in COLUMNS}
+    for condition in conditions:
+        found = {table: connection.execute(query).all() for table, query in _queries(condition).items()}
+        if any(listener.has_l7 for listener in found["listener"]):
+            found |= {
+                table: connection.execute(query).all() for table, query in _l7_queries(condition).items()
+            }
+        for table, some in found.items():
+            _sort_in(rows, table, some)
+    return rows
+
+
+def _sort_in(rows: Rows, table: str, found: Sequence[sa.Row[Any]]) -> None:
+    """Append query results to the tables that their columns belong to."""
+    width = len(COLUMNS[table])
+    if table not in ("load_balancer", "pool", "listener"):
+        rows[table].extend(found)
+        return
+    rows[table].extend(row[:width] for row in found)
+    if table != "listener":
+        joined = "vip" if table == "load_balancer" else "session_persistence"
+        rows[joined].extend(row[width:] for row in found if row[width] is not None)
