@@ -1,6 +1,6 @@
 """The short read of the Octavia database that octavia-api's driver needs: whose pool is this?
 
-Committed rows only, one autocommit query or two, on an engine of its own: made at first use and anew
+Committed rows only, one query or two, on an engine of its own: made at first use and anew
 in every process that a fork made, at most two connections, two seconds for anything. When the
 database fails, the answer is None ("not known now") and nothing is asked for a while: a slow
 database must not make every API call slow. The API's own transaction is not seen and not waited for.
@@ -20,15 +20,8 @@ from ovnlb.reconciler.validate import VipFacts
 LOG = logging.getLogger(__name__)
 
 TIMEOUT = 2
+CONNECTIONS = 2
 PAUSE = 5.0
-
-_POOL = (
-    "SELECT lb.id, v.ip_address, v.subnet_id FROM pool p"
-    " JOIN load_balancer lb ON lb.id = p.load_balancer_id"
-    " LEFT JOIN vip v ON v.load_balancer_id = lb.id WHERE p.id = :id"
-)
-_ADDITIONAL = "SELECT ip_address, subnet_id FROM additional_vip WHERE load_balancer_id = :id"
-_MEMBERS = "SELECT id FROM member WHERE pool_id = :id"
 
 
 class DriverLookup:
@@ -53,8 +46,8 @@ class DriverLookup:
         if not pool_id or self._clock() < self._quiet_until:
             return None
         try:
-            with self._connection() as connection:
-                return _read(connection, pool_id, with_members)
+            found = self._read(pool_id, with_members)
+            return None if found is None else VipFacts(found.lb_id, found.vips, found.member_ids)
         except Exception as error:  # noqa: BLE001  a driver call never fails for want of this read
             self._quiet_until = self._clock() + PAUSE
             LOG.warning(
@@ -63,21 +56,13 @@ class DriverLookup:
             )
             return None
 
-    def _connection(self) -> Any:
+    def _read(self, pool_id: str, with_members: bool) -> Any:
+        from ovnlb.desired.octavia_pool import owner_of_pool
+
+        return owner_of_pool(self._process_engine(), pool_id, with_members)
+
+    def _process_engine(self) -> Any:
         with self._lock:
             if self._engine is None or self._pid != os.getpid():
                 self._engine, self._pid = self._open(), os.getpid()
-            engine = self._engine
-        return engine.connect()
-
-
-def _read(connection: Any, pool_id: str, with_members: bool) -> VipFacts | None:
-    from sqlalchemy import text
-
-    row = connection.execute(text(_POOL), {"id": pool_id}).first()
-    if row is None:
-        return None
-    more = connection.execute(text(_ADDITIONAL), {"id": row[0]}).all()
-    members = connection.execute(text(_MEMBERS), {"id": pool_id}).all() if with_members else ()
-    vips = ((row[1], row[2]), *((address, subnet) for address, subnet in more))
-    return VipFacts(row[0], vips, frozenset(found for (found,) in members))
+            return self._engine

@@ -17,7 +17,7 @@ from typing import Any
 from oslo_config import cfg
 
 from ovnlb.reconciler import nudge
-from ovnlb.reconciler.driver_lookup import DriverLookup
+from ovnlb.reconciler.driver_lookup import CONNECTIONS, TIMEOUT, DriverLookup
 from ovnlb.reconciler.neutron_client import API, NeutronClient
 
 
@@ -58,7 +58,7 @@ def make_world(conf: cfg.ConfigOpts) -> DriverWorld:
 def _engine(url: str) -> Any:
     from ovnlb.desired.octavia import open_engine
 
-    return open_engine(url)
+    return open_engine(url, connect_timeout=TIMEOUT, read_timeout=TIMEOUT, pool_size=CONNECTIONS)
 
 
 def _network(conf: cfg.ConfigOpts, strict: bool) -> Any:

@@ -150,7 +150,9 @@ def _of_service(catalog: Sequence[CatalogEndpoint], wanted: Wanted) -> list[Cata
     if not found:
         types = ", ".join(sorted({e.service_type for e in catalog})) or "none"
         named = f" named {wanted.service_name}" if wanted.service_name else ""
-        raise EndpointError(f"no service of type {wanted.service_type}{named} in the catalog (found: {types})")
+        raise EndpointError(
+            f"no service of type {wanted.service_type}{named} in the catalog (found: {types})"
+        )
     return found
 
 

@@ -38,7 +38,7 @@ def open_connection(conf: cfg.ConfigOpts, strict: bool = False) -> Any:
     override, choice = endpoint_url(conf, session, strict)
     if choice is not None and choice.warning:
         LOG.warning("Neutron: %s", choice.warning)
-    options = {"network_endpoint_override": override} if override else {}
+    options: dict[str, Any] = {"network_endpoint_override": override} if override else {}
     region = conf[GROUP].region_name
     return openstack.connection.Connection(session=session, region_name=region, app_name="ovnlb", **options)
 

@@ -59,7 +59,8 @@ def remove(neutron: NeutronClient, lb_id: str, port_ids: Iterable[str | None]) -
     except NeutronError as error:
         LOG.warning("the VIP ports of load balancer %s, refused, may be left over: %s", lb_id, error)
         return
-    _delete(neutron, [p.id for p in ports if p and p.name.startswith(PREFIX) and p.device_id == device_id(lb_id)])
+    ours = [port for port in ports if port is not None and port.device_id == device_id(lb_id)]
+    _delete(neutron, [port.id for port in ours if port.name.startswith(PREFIX)])
 
 
 def device_id(lb_id: str) -> str:

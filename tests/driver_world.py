@@ -12,13 +12,13 @@ from typing import Any
 import openstack
 from keystoneauth1 import noauth, session
 from octavia_lib.api.drivers import data_models as dm
-from servers.neutron import FakeNeutron
 
 from ovnlb.reconciler import nudge
 from ovnlb.reconciler.driver import OvnlbProviderDriver
 from ovnlb.reconciler.driver_lookup import DriverLookup
 from ovnlb.reconciler.driver_world import DriverWorld
 from ovnlb.reconciler.neutron_client import NeutronClient, Retry
+from servers.neutron import FakeNeutron
 
 
 class NudgeSocket:

@@ -10,14 +10,14 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from driver_world import arguments, client_of, model, nudge_socket
 from octavia_lib.api.drivers import data_models as dm
 from octavia_lib.api.drivers import exceptions, provider_base
-from servers.neutron import serving
 
+from driver_world import arguments, client_of, model, nudge_socket
 from ovnlb.reconciler.driver import OvnlbProviderDriver
 from ovnlb.reconciler.driver_world import DriverWorld
 from ovnlb.reconciler.validate import IPVersionsMixingNotSupportedError, VipFacts
+from servers.neutron import serving
 
 LB, POOL, NET, SUB4, SUB6 = "lb-1", "pool-1", "net-1", "sub-4", "sub-6"
 UNSUPPORTED, NOT_IMPLEMENTED = exceptions.UnsupportedOptionError, exceptions.NotImplementedError

@@ -7,11 +7,11 @@ import time
 import openstack
 import pytest
 from keystoneauth1 import noauth, session
-from servers.neutron import FakeNeutron, serving
 
 from ovnlb.desired.facts import Subnet
 from ovnlb.observed.neutron_errors import NeutronNotConfigured, NeutronRefused, NeutronUnavailable
 from ovnlb.reconciler.neutron_client import NeutronClient, Retry
+from servers.neutron import FakeNeutron, serving
 
 NET, SUBNET, SUBNET6, FIP = "net-1", "sub-4", "sub-6", "fip-1"
 SEED = {
