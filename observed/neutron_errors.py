@@ -31,9 +31,7 @@ class NeutronUnavailable(NeutronError):
     `maybe_done`: the request may have taken effect all the same, as its answer was lost.
     """
 
-    def __init__(
-        self, call: str, message: str, status: int | None = None, maybe_done: bool = True
-    ) -> None:
+    def __init__(self, call: str, message: str, status: int | None = None, maybe_done: bool = True) -> None:
         super().__init__(call, message, status)
         self.maybe_done = maybe_done and status not in _LATER
 

@@ -52,7 +52,9 @@ class DriverLookup:
             self._quiet_until = self._clock() + PAUSE
             LOG.warning(
                 "the Octavia database does not answer the driver: checks that need it are left to the "
-                "reconciler for %.0f s: %s", PAUSE, str(error).splitlines()[0] if str(error) else type(error)
+                "reconciler for %.0f s: %s",
+                PAUSE,
+                str(error).splitlines()[0] if str(error) else type(error),
             )
             return None
 

@@ -77,8 +77,13 @@ def read_catalog(catalog: Iterable[Mapping[str, Any]]) -> tuple[CatalogEndpoint,
 def _entry_endpoints(entry: Mapping[str, Any]) -> Iterable[CatalogEndpoint]:
     def made(endpoint: Mapping[str, Any], interface: str, url: str) -> CatalogEndpoint:
         return CatalogEndpoint(
-            entry["type"], interface, url, endpoint.get("region"), endpoint.get("region_id"),
-            entry.get("name"), entry.get("id"),
+            entry["type"],
+            interface,
+            url,
+            endpoint.get("region"),
+            endpoint.get("region_id"),
+            entry.get("name"),
+            entry.get("id"),
         )
 
     for endpoint in entry.get("endpoints", ()):

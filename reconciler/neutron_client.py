@@ -110,9 +110,7 @@ class NeutronClient:
     def update_port(self, port_id: str, attributes: Mapping[str, Any]) -> NeutronPort | None:
         """Sets these attributes. None when the port has gone, or when policy forbids (a warning)."""
         try:
-            return self._call(
-                "PUT port", lambda n: _port(n.update_port(port_id, **attributes)), _or_conflict
-            )
+            return self._call("PUT port", lambda n: _port(n.update_port(port_id, **attributes)), _or_conflict)
         except NeutronRefused as error:
             if error.forbidden:
                 LOG.warning("port %s stays without %s: %s", port_id, ", ".join(sorted(attributes)), error)

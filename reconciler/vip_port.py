@@ -79,8 +79,13 @@ def _complete_vip(
                 raise NeutronRefused("GET port", f"Port {vip['vip_port_id']} could not be found.", 404)
     else:
         body = _port_body(
-            f"{PREFIX}{lb_id}", lb_id, project_id, vip["vip_network_id"],
-            vip.get("vip_subnet_id"), vip.get("vip_address"), vip.get("vip_sg_ids"),
+            f"{PREFIX}{lb_id}",
+            lb_id,
+            project_id,
+            vip["vip_network_id"],
+            vip.get("vip_subnet_id"),
+            vip.get("vip_address"),
+            vip.get("vip_sg_ids"),
         )
         port = neutron.create_port(body)
         made.append(port.id)
@@ -113,8 +118,13 @@ def _additional(
     port = _given_port(neutron, wanted)
     if port is None:
         body = _port_body(
-            f"{PREFIX}additional-{number}-{lb_id}", lb_id, project_id,
-            wanted.get("network_id") or vip["vip_network_id"], subnet, asked, vip.get("vip_sg_ids"),
+            f"{PREFIX}additional-{number}-{lb_id}",
+            lb_id,
+            project_id,
+            wanted.get("network_id") or vip["vip_network_id"],
+            subnet,
+            asked,
+            vip.get("vip_sg_ids"),
         )
         port = neutron.create_port(body)
         made.append(port.id)

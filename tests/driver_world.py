@@ -60,9 +60,7 @@ def nudge_socket(path: Path) -> Iterator[NudgeSocket]:
 def client_of(neutron: FakeNeutron, **retry: Any) -> NeutronClient:
     """Our client, speaking HTTP to that Neutron."""
     sess = session.Session(auth=noauth.NoAuth(endpoint=neutron.url), timeout=5)
-    connect = partial(
-        openstack.connection.Connection, session=sess, network_endpoint_override=neutron.url
-    )
+    connect = partial(openstack.connection.Connection, session=sess, network_endpoint_override=neutron.url)
     return NeutronClient(lambda: connect().network, Retry(**{"attempts": 2, "pause": 0.01, **retry}))
 
 
@@ -76,12 +74,21 @@ def driver_of(neutron: FakeNeutron, open_engine: Any, nudges: NudgeSocket) -> Ov
 # octavia-lib's objects out of their recorded form
 
 _CHILDREN = {
-    "listeners": "listener", "pools": "pool", "members": "member", "healthmonitor": "healthmonitor",
-    "default_pool": "pool", "l7policies": "l7policy",
+    "listeners": "listener",
+    "pools": "pool",
+    "members": "member",
+    "healthmonitor": "healthmonitor",
+    "default_pool": "pool",
+    "l7policies": "l7policy",
 }
 _MODELS = {
-    "loadbalancer": dm.LoadBalancer, "listener": dm.Listener, "pool": dm.Pool, "member": dm.Member,
-    "healthmonitor": dm.HealthMonitor, "health_monitor": dm.HealthMonitor, "l7policy": dm.L7Policy,
+    "loadbalancer": dm.LoadBalancer,
+    "listener": dm.Listener,
+    "pool": dm.Pool,
+    "member": dm.Member,
+    "healthmonitor": dm.HealthMonitor,
+    "health_monitor": dm.HealthMonitor,
+    "l7policy": dm.L7Policy,
     "l7rule": dm.L7Rule,
 }
 

@@ -119,7 +119,7 @@ def test_call(step, bench, database, neutron):
 
 
 def _persistence(step):
-    """9: an unsupported session persistence is a 501; the recorded provider failed on its own code where it meant to say this."""
+    """9: an unsupported session persistence is a 501; the recorded provider broke where it meant this."""
     held = [one.get("session_persistence") for one in step.args["provider_objects"]]
     kind = next(one["type"] for one in held if one)
     return f"OVN provider does not support {kind} session persistence. Only SOURCE_IP type is supported."

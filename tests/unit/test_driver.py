@@ -87,8 +87,12 @@ def monitor(**values):
 
 def load_balancer(**values):
     base = {
-        "loadbalancer_id": LB, "vip_address": "10.0.0.10", "vip_subnet_id": SUB4, "vip_network_id": NET,
-        "flavor": {}, "availability_zone": {},
+        "loadbalancer_id": LB,
+        "vip_address": "10.0.0.10",
+        "vip_subnet_id": SUB4,
+        "vip_network_id": NET,
+        "flavor": {},
+        "availability_zone": {},
     }
     return model("loadbalancer", {**base, **values})
 
@@ -112,8 +116,10 @@ def test_the_methods_that_octavia_calls_are_known():
     assert left_to_the_base == {
         f"{kind}_{verb}" for kind in ("l7policy", "l7rule") for verb in ("create", "delete", "update")
     } | {
-        "get_supported_flavor_metadata", "validate_flavor",
-        "get_supported_availability_zone_metadata", "validate_availability_zone",
+        "get_supported_flavor_metadata",
+        "validate_flavor",
+        "get_supported_availability_zone_metadata",
+        "validate_availability_zone",
     }
 
 
@@ -129,136 +135,234 @@ SUBNET = (
 )
 CIDRS = "OVN provider does not support allowed_cidrs option"
 FAILOVER = "OVN provider does not support loadbalancer failover"
-PERSISTENCE = (
-    "OVN provider does not support {} session persistence. Only SOURCE_IP type is supported."
-)
+PERSISTENCE = "OVN provider does not support {} session persistence. Only SOURCE_IP type is supported."
 
 REFUSALS = [
     *(
         pytest.param(
-            "listener_create", [listener(protocol=p)], UNSUPPORTED,
-            f"OVN provider does not support {p} protocol", PROTOCOLS, id=f"listener-{p}",
+            "listener_create",
+            [listener(protocol=p)],
+            UNSUPPORTED,
+            f"OVN provider does not support {p} protocol",
+            PROTOCOLS,
+            id=f"listener-{p}",
         )
         for p in ("HTTP", "HTTPS", "TERMINATED_HTTPS", "PROMETHEUS")
     ),
     *(
         pytest.param(
-            "pool_create", [pool(protocol=p)], UNSUPPORTED,
-            f"OVN provider does not support {p} protocol", PROTOCOLS, id=f"pool-{p}",
+            "pool_create",
+            [pool(protocol=p)],
+            UNSUPPORTED,
+            f"OVN provider does not support {p} protocol",
+            PROTOCOLS,
+            id=f"pool-{p}",
         )
         for p in ("HTTP", "HTTPS", "PROXY", "PROXYV2")
     ),
     pytest.param(
-        "pool_update", [pool(), dm.Pool(pool_id=POOL, protocol="HTTP")], UNSUPPORTED,
-        "OVN provider does not support HTTP protocol", PROTOCOLS, id="pool-update-protocol",
+        "pool_update",
+        [pool(), dm.Pool(pool_id=POOL, protocol="HTTP")],
+        UNSUPPORTED,
+        "OVN provider does not support HTTP protocol",
+        PROTOCOLS,
+        id="pool-update-protocol",
     ),
     *(
         pytest.param(
-            "pool_create", [pool(lb_algorithm=a)], UNSUPPORTED,
-            f"OVN provider does not support {a} algorithm", "SOURCE_IP_PORT, SOURCE_IP", id=f"B150-{a}",
+            "pool_create",
+            [pool(lb_algorithm=a)],
+            UNSUPPORTED,
+            f"OVN provider does not support {a} algorithm",
+            "SOURCE_IP_PORT, SOURCE_IP",
+            id=f"B150-{a}",
         )
         for a in ("ROUND_ROBIN", "LEAST_CONNECTIONS")
     ),
     pytest.param(
-        "pool_update", [pool(), dm.Pool(pool_id=POOL, lb_algorithm="ROUND_ROBIN")], UNSUPPORTED,
-        "OVN provider does not support ROUND_ROBIN algorithm", "SOURCE_IP_PORT", id="pool-update-algorithm",
+        "pool_update",
+        [pool(), dm.Pool(pool_id=POOL, lb_algorithm="ROUND_ROBIN")],
+        UNSUPPORTED,
+        "OVN provider does not support ROUND_ROBIN algorithm",
+        "SOURCE_IP_PORT",
+        id="pool-update-algorithm",
     ),
     *(
         pytest.param(
-            "pool_create", [pool(session_persistence={"type": t, "cookie_name": None})], UNSUPPORTED,
-            PERSISTENCE.format(t), "SOURCE_IP", id=f"persistence-{t}",
+            "pool_create",
+            [pool(session_persistence={"type": t, "cookie_name": None})],
+            UNSUPPORTED,
+            PERSISTENCE.format(t),
+            "SOURCE_IP",
+            id=f"persistence-{t}",
         )
         for t in ("HTTP_COOKIE", "APP_COOKIE")
     ),
     pytest.param(
-        "pool_update", [pool(), dm.Pool(pool_id=POOL, session_persistence={"type": "APP_COOKIE"})],
-        UNSUPPORTED, PERSISTENCE.format("APP_COOKIE"), "SOURCE_IP", id="pool-update-persistence",
+        "pool_update",
+        [pool(), dm.Pool(pool_id=POOL, session_persistence={"type": "APP_COOKIE"})],
+        UNSUPPORTED,
+        PERSISTENCE.format("APP_COOKIE"),
+        "SOURCE_IP",
+        id="pool-update-persistence",
     ),
     pytest.param(
-        "listener_create", [listener(allowed_cidrs=["10.0.0.0/8"])], UNSUPPORTED, CIDRS,
-        "security groups of the members", id="B149-create",
+        "listener_create",
+        [listener(allowed_cidrs=["10.0.0.0/8"])],
+        UNSUPPORTED,
+        CIDRS,
+        "security groups of the members",
+        id="B149-create",
     ),
     pytest.param(
-        "listener_update", [listener(), dm.Listener(listener_id="l", allowed_cidrs=["10.0.0.0/8"])],
-        UNSUPPORTED, CIDRS, "security groups of the members", id="B149-update",
+        "listener_update",
+        [listener(), dm.Listener(listener_id="l", allowed_cidrs=["10.0.0.0/8"])],
+        UNSUPPORTED,
+        CIDRS,
+        "security groups of the members",
+        id="B149-update",
     ),
     pytest.param(
-        "member_create", [member(monitor_address="10.0.0.9")], UNSUPPORTED, MONITOR, "monitor_port unset",
+        "member_create",
+        [member(monitor_address="10.0.0.9")],
+        UNSUPPORTED,
+        MONITOR,
+        "monitor_port unset",
         id="member-monitor-address",
     ),
     pytest.param(
         "member_create", [member(monitor_port=99)], UNSUPPORTED, MONITOR, "", id="member-monitor-port"
     ),
     pytest.param(
-        "member_update", [member(), dm.Member(member_id="m", monitor_port=99)], UNSUPPORTED, MONITOR, "",
+        "member_update",
+        [member(), dm.Member(member_id="m", monitor_port=99)],
+        UNSUPPORTED,
+        MONITOR,
+        "",
         id="member-update-monitor",
     ),
     pytest.param(
-        "member_batch_update", [POOL, [member(), member(monitor_port=99)]], UNSUPPORTED, BATCH_MONITOR, "",
+        "member_batch_update",
+        [POOL, [member(), member(monitor_port=99)]],
+        UNSUPPORTED,
+        BATCH_MONITOR,
+        "",
         id="B049-monitor",
     ),
     pytest.param(
-        "member_create", [member(address="fd00::21", subnet_id=SUB6)], IPVersionsMixingNotSupportedError,
-        MIXING, "IPv6 VIP", id="member-mixing",
+        "member_create",
+        [member(address="fd00::21", subnet_id=SUB6)],
+        IPVersionsMixingNotSupportedError,
+        MIXING,
+        "IPv6 VIP",
+        id="member-mixing",
     ),
     pytest.param(
-        "member_update", [member(), dm.Member(member_id="m", address="fd00::21")],
-        IPVersionsMixingNotSupportedError, MIXING, "IPv6 VIP", id="member-update-mixing",
+        "member_update",
+        [member(), dm.Member(member_id="m", address="fd00::21")],
+        IPVersionsMixingNotSupportedError,
+        MIXING,
+        "IPv6 VIP",
+        id="member-update-mixing",
     ),
     pytest.param(
-        "member_batch_update", [POOL, [member(), member(address="fd00::21", subnet_id=SUB6)]],
-        IPVersionsMixingNotSupportedError, MIXING, "IPv6 VIP", id="B049-mixing",
+        "member_batch_update",
+        [POOL, [member(), member(address="fd00::21", subnet_id=SUB6)]],
+        IPVersionsMixingNotSupportedError,
+        MIXING,
+        "IPv6 VIP",
+        id="B049-mixing",
     ),
     pytest.param(
-        "member_create", [member(address="10.9.0.1", subnet_id=None)], UNSUPPORTED,
-        SUBNET.format("creation"), "10.0.0.0/24", id="member-subnet-none",
+        "member_create",
+        [member(address="10.9.0.1", subnet_id=None)],
+        UNSUPPORTED,
+        SUBNET.format("creation"),
+        "10.0.0.0/24",
+        id="member-subnet-none",
     ),
     pytest.param(
-        "member_create", [member(address="10.9.0.1", subnet_id=dm.Unset)], UNSUPPORTED,
-        SUBNET.format("creation"), "10.0.0.0/24", id="member-subnet-unset",
+        "member_create",
+        [member(address="10.9.0.1", subnet_id=dm.Unset)],
+        UNSUPPORTED,
+        SUBNET.format("creation"),
+        "10.0.0.0/24",
+        id="member-subnet-unset",
     ),
     pytest.param(
-        "member_batch_update", [POOL, [member(), member(address="10.9.0.1", subnet_id=None)]], UNSUPPORTED,
-        SUBNET.format("batch update"), "10.0.0.0/24", id="B049-subnet",
+        "member_batch_update",
+        [POOL, [member(), member(address="10.9.0.1", subnet_id=None)]],
+        UNSUPPORTED,
+        SUBNET.format("batch update"),
+        "10.0.0.0/24",
+        id="B049-subnet",
     ),
     pytest.param(
-        "health_monitor_create", [monitor(type=dm.Unset)], UNSUPPORTED,
-        "OVN provider health monitor type not specified.", "UDP-CONNECT, TCP", id="monitor-without-type",
+        "health_monitor_create",
+        [monitor(type=dm.Unset)],
+        UNSUPPORTED,
+        "OVN provider health monitor type not specified.",
+        "UDP-CONNECT, TCP",
+        id="monitor-without-type",
     ),
     *(
         pytest.param(
-            "health_monitor_create", [monitor(type=t)], UNSUPPORTED,
-            f"OVN provider does not support {t} health monitor type. Supported types: UDP-CONNECT, TCP", "",
+            "health_monitor_create",
+            [monitor(type=t)],
+            UNSUPPORTED,
+            f"OVN provider does not support {t} health monitor type. Supported types: UDP-CONNECT, TCP",
+            "",
             id=f"B098-{t}",
         )
         for t in ("HTTP", "HTTPS", "PING", "TLS-HELLO", "SCTP")
     ),
     pytest.param("loadbalancer_failover", [LB], UNSUPPORTED, FAILOVER, "chassis", id="B055-failover"),
-    pytest.param("loadbalancer_failover_with_flavor", [LB, "f"], UNSUPPORTED, FAILOVER, "", id="failover-flavor"),
+    pytest.param(
+        "loadbalancer_failover_with_flavor", [LB, "f"], UNSUPPORTED, FAILOVER, "", id="failover-flavor"
+    ),
     *(
         pytest.param(
-            f"{kind}_{verb}", [{}] * (2 if verb == "update" else 1), NOT_IMPLEMENTED,
-            f"This provider does not support {verb.removesuffix('e')}ing {plural}.", "", id=f"{kind}-{verb}",
+            f"{kind}_{verb}",
+            [{}] * (2 if verb == "update" else 1),
+            NOT_IMPLEMENTED,
+            f"This provider does not support {verb.removesuffix('e')}ing {plural}.",
+            "",
+            id=f"{kind}-{verb}",
         )
         for kind, plural in (("l7policy", "l7policies"), ("l7rule", "l7rules"))
         for verb in ("create", "delete", "update")
     ),
     pytest.param(
-        "get_supported_flavor_metadata", [], NOT_IMPLEMENTED,
-        "This provider does not support getting the supported flavor metadata.", "", id="flavor-metadata",
+        "get_supported_flavor_metadata",
+        [],
+        NOT_IMPLEMENTED,
+        "This provider does not support getting the supported flavor metadata.",
+        "",
+        id="flavor-metadata",
     ),
     pytest.param(
-        "validate_flavor", [{"a": "b"}], NOT_IMPLEMENTED,
-        "This provider does not support validating flavors.", "", id="flavor",
+        "validate_flavor",
+        [{"a": "b"}],
+        NOT_IMPLEMENTED,
+        "This provider does not support validating flavors.",
+        "",
+        id="flavor",
     ),
     pytest.param(
-        "get_supported_availability_zone_metadata", [], NOT_IMPLEMENTED,
-        "This provider does not support getting the supported availability zone metadata.", "",
+        "get_supported_availability_zone_metadata",
+        [],
+        NOT_IMPLEMENTED,
+        "This provider does not support getting the supported availability zone metadata.",
+        "",
         id="zone-metadata",
     ),
     pytest.param(
-        "validate_availability_zone", [{"a": "b"}], NOT_IMPLEMENTED,
-        "This provider does not support validating availability zones.", "", id="zone",
+        "validate_availability_zone",
+        [{"a": "b"}],
+        NOT_IMPLEMENTED,
+        "This provider does not support validating availability zones.",
+        "",
+        id="zone",
     ),
 ]
 
@@ -280,12 +384,20 @@ def test_refusal(bench, method, args, kind, sentence, names):
 CHILDREN = [
     pytest.param({"listeners": [listener(), listener(protocol="HTTP")]}, "HTTP protocol", id="listener"),
     pytest.param({"listeners": [listener(allowed_cidrs=["::/0"])]}, "allowed_cidrs", id="cidrs"),
-    pytest.param({"listeners": [listener(l7policies=[{"action": "REJECT"}])]}, "creating l7policies", id="l7"),
+    pytest.param(
+        {"listeners": [listener(l7policies=[{"action": "REJECT"}])]}, "creating l7policies", id="l7"
+    ),
     pytest.param({"pools": [pool(), pool(lb_algorithm="ROUND_ROBIN")]}, "ROUND_ROBIN algorithm", id="pool"),
-    pytest.param({"listeners": [listener(default_pool=pool(protocol="PROXY"))]}, "PROXY protocol", id="default"),
+    pytest.param(
+        {"listeners": [listener(default_pool=pool(protocol="PROXY"))]}, "PROXY protocol", id="default"
+    ),
     pytest.param({"pools": [pool(members=[member(), member(monitor_port=1)])]}, "monitor", id="member"),
-    pytest.param({"pools": [pool(members=[member(address="fd00::1", subnet_id=SUB6)])]}, "mixing", id="mixing"),
-    pytest.param({"pools": [pool(members=[member(address="10.9.0.1", subnet_id=None)])]}, "Subnet", id="subnet"),
+    pytest.param(
+        {"pools": [pool(members=[member(address="fd00::1", subnet_id=SUB6)])]}, "mixing", id="mixing"
+    ),
+    pytest.param(
+        {"pools": [pool(members=[member(address="10.9.0.1", subnet_id=None)])]}, "Subnet", id="subnet"
+    ),
     pytest.param({"pools": [pool(healthmonitor=monitor(type="PING"))]}, "PING health monitor", id="monitor"),
 ]
 
@@ -303,28 +415,37 @@ def test_single_call_is_refused_whole_and_its_vip_port_goes(bench, children, nam
 
 
 def test_refused_single_call_leaves_the_users_own_port(bench):
-    bench.neutron.load({**SEED, "ports": [{"id": "mine", "name": "mine", "network_id": NET, "device_id": ""}]})
+    bench.neutron.load(
+        {**SEED, "ports": [{"id": "mine", "name": "mine", "network_id": NET, "device_id": ""}]}
+    )
     with pytest.raises(UNSUPPORTED):
-        bench.driver.loadbalancer_create(load_balancer(vip_port_id="mine", listeners=[listener(protocol="HTTP")]))
+        bench.driver.loadbalancer_create(
+            load_balancer(vip_port_id="mine", listeners=[listener(protocol="HTTP")])
+        )
     assert [p["id"] for p in bench.neutron.dump()["ports"]] == ["mine"]
 
 
 def test_refused_single_call_is_refused_even_when_neutron_is_away(bench, caplog):
     bench.neutron.fail("GET", "ports", status=503, times=9)
     with pytest.raises(UNSUPPORTED, match="HTTP protocol"):
-        bench.driver.loadbalancer_create(load_balancer(vip_port_id="p", listeners=[listener(protocol="HTTP")]))
+        bench.driver.loadbalancer_create(
+            load_balancer(vip_port_id="p", listeners=[listener(protocol="HTTP")])
+        )
     assert "may be left over" in caplog.text
 
 
 def test_single_call_with_everything_is_accepted(bench):
     bench.driver.loadbalancer_create(
         load_balancer(
-            additional_vips=[{"ip_address": "fd00::10", "subnet_id": SUB6, "network_id": NET, "port_id": "x"}],
+            additional_vips=[
+                {"ip_address": "fd00::10", "subnet_id": SUB6, "network_id": NET, "port_id": "x"}
+            ],
             listeners=[listener(protocol=p) for p in ("TCP", "UDP", "SCTP")],
             pools=[
                 pool(
                     members=[member(subnet_id=None), member(address="FD00::21", subnet_id=None)],
-                    healthmonitor=monitor(), session_persistence={"type": "SOURCE_IP"},
+                    healthmonitor=monitor(),
+                    session_persistence={"type": "SOURCE_IP"},
                 ),
                 pool(members=[], healthmonitor=None, lb_algorithm="SOURCE_IP"),
             ],
@@ -336,17 +457,24 @@ def test_single_call_with_everything_is_accepted(bench):
 # What is accepted
 
 ACCEPTED = [
-    pytest.param("loadbalancer_update", [load_balancer(), dm.LoadBalancer(admin_state_up=False)], LB, id="lb"),
+    pytest.param(
+        "loadbalancer_update", [load_balancer(), dm.LoadBalancer(admin_state_up=False)], LB, id="lb"
+    ),
     pytest.param("loadbalancer_delete", [load_balancer(), True], LB, id="lb-cascade"),
     pytest.param("loadbalancer_delete", [load_balancer()], LB, id="lb-delete"),
     pytest.param("listener_create", [listener(allowed_cidrs=[])], LB, id="listener"),
-    pytest.param("listener_update", [listener(), dm.Listener(default_pool_id=None)], LB, id="listener-detach"),
+    pytest.param(
+        "listener_update", [listener(), dm.Listener(default_pool_id=None)], LB, id="listener-detach"
+    ),
     pytest.param("listener_delete", [listener(protocol="HTTP")], LB, id="listener-delete"),
     pytest.param("pool_create", [pool(session_persistence=None)], LB, id="pool"),
     pytest.param("pool_create", [pool(session_persistence={"type": "SOURCE_IP"})], LB, id="pool-persistence"),
     pytest.param("pool_update", [pool(), dm.Pool(session_persistence=None)], LB, id="pool-no-persistence"),
     pytest.param(
-        "pool_update", [pool(), dm.Pool(session_persistence={"persistence_timeout": 60})], LB, id="pool-timeout"
+        "pool_update",
+        [pool(), dm.Pool(session_persistence={"persistence_timeout": 60})],
+        LB,
+        id="pool-timeout",
     ),
     pytest.param("pool_update", [pool(protocol="HTTP"), dm.Pool(name="x")], LB, id="pool-rename"),
     pytest.param("pool_delete", [pool(lb_algorithm="ROUND_ROBIN")], LB, id="pool-delete"),
@@ -354,12 +482,15 @@ ACCEPTED = [
     pytest.param("member_create", [member(address="10.0.0.99", subnet_id=None)], LB, id="member-vip-subnet"),
     pytest.param("member_create", [member(weight=0, backup=True)], LB, id="L37"),
     pytest.param("member_update", [member(), dm.Member(admin_state_up=False)], LB, id="B048"),
-    pytest.param("member_update", [member(), dm.Member(monitor_port=None, monitor_address=None)], LB, id="unset"),
+    pytest.param(
+        "member_update", [member(), dm.Member(monitor_port=None, monitor_address=None)], LB, id="unset"
+    ),
     pytest.param("member_delete", [member(address="10.9.9.9", subnet_id=None)], LB, id="member-delete"),
     pytest.param("member_batch_update", [POOL, []], LB, id="B050"),
     pytest.param(
         "member_batch_update",
-        [POOL, [member(member_id="member-old", address="10.9.9.9", subnet_id=dm.Unset), member()]], LB,
+        [POOL, [member(member_id="member-old", address="10.9.9.9", subnet_id=dm.Unset), member()]],
+        LB,
         id="batch-keeps-the-subnet-of-a-known-member",
     ),
     pytest.param("health_monitor_create", [monitor(type="UDP-CONNECT")], LB, id="monitor"),
@@ -395,6 +526,7 @@ def test_neutron_is_asked_only_for_a_member_without_subnet(bench):
 
 
 # Servers that are away
+
 
 def test_without_the_database_what_needs_it_is_left_and_the_nudge_is_empty(neutron):
     bench = Bench(neutron, None)
@@ -450,6 +582,7 @@ def judge(bench, made, answer):
 
 # VIP ports
 
+
 def vip(**values):
     return {"vip_network_id": NET, "vip_subnet_id": SUB4, **values}
 
@@ -468,11 +601,17 @@ def test_vip_port_with_security_groups_and_two_additional_vips(bench):
     assert [one["ip_address"] for one in additional] == ["fd00::10", "10.0.0.3"]
     bodies = [call.body for call in bench.neutron.changes()]
     assert [b["name"] for b in bodies] == [
-        f"ovn-lb-vip-{LB}", f"ovn-lb-vip-additional-1-{LB}", f"ovn-lb-vip-additional-2-{LB}"
+        f"ovn-lb-vip-{LB}",
+        f"ovn-lb-vip-additional-1-{LB}",
+        f"ovn-lb-vip-additional-2-{LB}",
     ]
     common = {
-        "network_id": NET, "admin_state_up": True, "project_id": "tenant", "device_owner": "ovn-lb:vip",
-        "device_id": f"lb-{LB}", "security_groups": ["sg-1", "sg-2"],
+        "network_id": NET,
+        "admin_state_up": True,
+        "project_id": "tenant",
+        "device_owner": "ovn-lb:vip",
+        "device_id": f"lb-{LB}",
+        "security_groups": ["sg-1", "sg-2"],
     }
     assert all(common.items() <= b.items() and "qos_policy_id" not in b for b in bodies)
     assert bench.events == []
@@ -480,9 +619,14 @@ def test_vip_port_with_security_groups_and_two_additional_vips(bench):
 
 def users_port(bench, **values):
     port = {
-        "id": "mine", "name": "ovn-lb-vip-fake", "network_id": NET, "device_id": "", "device_owner": "",
+        "id": "mine",
+        "name": "ovn-lb-vip-fake",
+        "network_id": NET,
+        "device_id": "",
+        "device_owner": "",
         "fixed_ips": [
-            {"subnet_id": SUB6, "ip_address": "fd00::9"}, {"subnet_id": SUB4, "ip_address": "10.0.0.9"},
+            {"subnet_id": SUB6, "ip_address": "fd00::9"},
+            {"subnet_id": SUB4, "ip_address": "10.0.0.9"},
             {"subnet_id": SUB4, "ip_address": "10.0.0.8"},
         ],
     }
@@ -554,7 +698,9 @@ def test_clean_up_that_fails_does_not_hide_the_failure(bench, caplog):
     bench.neutron.fail("POST", "ports", skip=1, status=400, message="the real one")
     bench.neutron.fail("DELETE", "ports", status=403, times=9)
     with pytest.raises(exceptions.DriverError, match="the real one"):
-        bench.driver.create_vip_port(LB, "t", vip(), [{"network_id": NET, "port_id": None, "subnet_id": SUB6}])
+        bench.driver.create_vip_port(
+            LB, "t", vip(), [{"network_id": NET, "port_id": None, "subnet_id": SUB6}]
+        )
     assert "is left over" in caplog.text
 
 
@@ -583,6 +729,7 @@ def test_no_neutron_client_tells_the_operator():
 
 # The process that loads the driver
 
+
 def test_import_and_constructor_bring_in_nothing_heavy_B112():
     program = """
         import sys, threading, time
@@ -599,7 +746,9 @@ def test_import_and_constructor_bring_in_nothing_heavy_B112():
         assert not heavy & before, heavy & before
         assert not any(name.split(".")[0] in heavy for name in before)
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 

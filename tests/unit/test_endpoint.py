@@ -53,7 +53,11 @@ EXAMPLES = [
         MIXED, "block-storage", None, ("internal", "public"), PUBLIC, id="type-goes-before-interface"
     ),
     pytest.param(
-        MIXED, "volumev2", None, ("internal", "public"), "https://block-storage.example.int/v2",
+        MIXED,
+        "volumev2",
+        None,
+        ("internal", "public"),
+        "https://block-storage.example.int/v2",
         id="first-interface",
     ),
 ]
@@ -75,7 +79,9 @@ def test_an_impossible_version_is_refused_before_any_catalog():
 
 
 def test_official_type_with_a_version_takes_the_alias_of_that_version():
-    assert choose(read_catalog(VERSIONED), Wanted("block-storage", version="2")).endpoint.url == f"{PUBLIC}/v2"
+    assert (
+        choose(read_catalog(VERSIONED), Wanted("block-storage", version="2")).endpoint.url == f"{PUBLIC}/v2"
+    )
 
 
 def test_alias_takes_the_highest_version_of_a_range():
@@ -127,7 +133,7 @@ def test_several_left_warn_and_list_them():
 
 
 def test_strict_refuses_several_and_lists_them():
-    with pytest.raises(EndpointError, match="2 endpoints fit.*http://one.*http://two"):
+    with pytest.raises(EndpointError, match=r"2 endpoints fit.*http://one.*http://two"):
         choose(NETWORK, Wanted(strict=True))
 
 
@@ -200,9 +206,7 @@ CATALOGS = st.lists(
 def test_without_versions_the_choice_is_keystoneauths(catalog, service_type, interfaces, region):
     judge = service_catalog.ServiceCatalogV3(catalog)
     try:
-        expected = judge.url_for(
-            service_type=service_type, interface=list(interfaces), region_name=region
-        )
+        expected = judge.url_for(service_type=service_type, interface=list(interfaces), region_name=region)
     except (ksa.EndpointNotFound, ksa.EmptyCatalog, ValueError):  # ValueError: all entries are empty
         expected = None
     try:

@@ -22,15 +22,24 @@ SEED = {
     ],
     "floatingips": [
         {
-            "id": FIP, "floating_ip_address": "172.24.4.5", "port_id": "p1", "fixed_ip_address": "10.0.0.9",
-            "router_id": "r1", "description": "kept",
+            "id": FIP,
+            "floating_ip_address": "172.24.4.5",
+            "port_id": "p1",
+            "fixed_ip_address": "10.0.0.9",
+            "router_id": "r1",
+            "description": "kept",
         }
     ],
 }
 PORT = {
-    "name": "ovn-lb-hm-sub-4", "network_id": NET, "device_owner": "ovn-lb-hm:distributed",
-    "device_id": "ovn-lb-hm-sub-4", "fixed_ips": [{"subnet_id": SUBNET}], "port_security_enabled": False,
-    "admin_state_up": True, "project_id": "tenant",
+    "name": "ovn-lb-hm-sub-4",
+    "network_id": NET,
+    "device_owner": "ovn-lb-hm:distributed",
+    "device_id": "ovn-lb-hm-sub-4",
+    "fixed_ips": [{"subnet_id": SUBNET}],
+    "port_security_enabled": False,
+    "admin_state_up": True,
+    "project_id": "tenant",
 }
 
 
