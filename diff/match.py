@@ -49,7 +49,7 @@ def match_rows(want: Iterable[LoadBalancerRow], have: Iterable[LoadBalancerRow])
     wanted = sorted(want, key=lambda row: row.protocol or "")
     taken = {row.protocol or "" for row in wanted}
     spare = [row for protocol, row in keepers.items() if protocol not in taken]
-    spare.sort(key=lambda row: (row.protocol or "" != "", *preference(row)))
+    spare.sort(key=lambda row: (bool(row.protocol), *preference(row)))
     for row in wanted:
         found = keepers.get(row.protocol or "") or (spare.pop(0) if spare else None)
         if found is None:
