@@ -44,9 +44,12 @@ class HealthRows:
     warnings: tuple[PlanWarning, ...] = ()
 
 
+PLACEHOLDER = "(address of the new HM port on "
+
+
 def placeholder(subnet_id: str) -> str:
     """Stands in a plan for the address of a health-monitor port that does not exist yet."""
-    return f"(address of the new HM port on {subnet_id})"
+    return f"{PLACEHOLDER}{subnet_id})"
 
 
 def health_rows(row: RowIntent, enabled: bool, addresses: Sequence[str], topo: Topology) -> HealthRows:

@@ -45,10 +45,14 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class AppliedEach:
-    """The outcome per LB id of `apply_each`: Applied, or the error of the four kinds."""
+    """The outcome per LB id of several plans: Applied, or the error of the four kinds.
+
+    transactions: how many were sent for all of them together.
+    """
 
     applied: Mapping[str, Applied] = field(default_factory=dict)
     failed: Mapping[str, Exception] = field(default_factory=dict)
+    transactions: int = 0
 
 
 def apply(nb: NbReplica, plans: Plan | Sequence[Plan], *, stamp: bool = False) -> Applied:
@@ -88,7 +92,7 @@ def apply_each(nb: NbReplica, plans: Sequence[Plan], *, stamp: bool = False) -> 
             failed[plan.lb_id] = down = error
         except (StalePlan, Terminal) as error:
             failed[plan.lb_id] = error
-    return AppliedEach(applied, failed)
+    return AppliedEach(applied, failed, sum(each.transactions for each in applied.values()))
 
 
 def audit_comment(plans: Sequence[Plan]) -> str:

@@ -7,7 +7,7 @@ is written, and when, is `ovnlb.reconciler.apply`'s business. Source: architectu
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ovnlb.desired.compute import Desired, desired_state
@@ -17,6 +17,7 @@ from ovnlb.desired.intent import is_gone
 from ovnlb.desired.model import LoadBalancer, Provisioning
 from ovnlb.desired.notes import PlanWarning
 from ovnlb.diff.compare import plan as compare
+from ovnlb.diff.guard import guarded
 from ovnlb.diff.plan import Effect, Plan
 from ovnlb.diff.policy import Policy
 from ovnlb.observed.nb import observe
@@ -83,22 +84,18 @@ def walk(lb: LoadBalancer, world: World, fips: Mapping[str, str] | None = None) 
     """
     topo = topology(world.nb, world.neutron, lb, fips)
     want = desired_state(lb, topo, world.health(), drain=world.drain)
-    return Walked(
-        lb,
-        topo,
-        want,
-        compare(
-            want.state,
-            observe(world.nb, lb.id),
-            world.policy,
-            lb_id=lb.id,
-            pending=_unsettled(lb),
-            provider_switches={name for name, switch in topo.switches.items() if switch.provider},
-            effects=world.effects(lb, topo, want),
-            warnings=(*want.warnings, *_fip_warnings(world, lb, fips)),
-            waiting=want.waiting,
-        ),
+    found = compare(
+        want.state,
+        observe(world.nb, lb.id),
+        world.policy,
+        lb_id=lb.id,
+        pending=_unsettled(lb),
+        provider_switches={name for name, switch in topo.switches.items() if switch.provider},
+        effects=world.effects(lb, topo, want),
+        warnings=(*want.warnings, *_fip_warnings(world, lb, fips)),
+        waiting=want.waiting,
     )
+    return Walked(lb, topo, want, guarded(found))
 
 
 def walk_all(
@@ -145,7 +142,3 @@ def _fip_warnings(
             f"Neutron and {item.northbound or '(none)'} in the Northbound database",
         )
 
-
-def scope_of(ids: Collection[str], project: str | None) -> bool:
-    """Whether these filters leave load balancers out; a partial scope never prunes."""
-    return bool(ids) or project is not None

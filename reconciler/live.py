@@ -1,0 +1,129 @@
+"""The live world: Octavia's database, both OVN databases and Neutron, as the settings name them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from sqlalchemy import Engine
+
+from ovnlb.desired.facts import Health
+from ovnlb.desired.graph import Graph
+from ovnlb.desired.octavia import check_schema, load_all, load_many, open_engine
+from ovnlb.diff.policy import Policy
+from ovnlb.observed.idl import NbReplica, SbReplica, connect_nb, connect_sb
+from ovnlb.observed.neutron import SdkNeutron
+from ovnlb.observed.remotes import Unreachable, WrongDatabase
+from ovnlb.observed.sb import health
+from ovnlb.reconciler.inputs import Scope, require_ids
+from ovnlb.reconciler.settings import Settings
+from ovnlb.reconciler.walk import World
+
+
+class NeutronConnection:
+    """An openstacksdk connection that is made when it is first used."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    @cached_property
+    def network(self) -> Any:
+        """The network proxy. Raises what keystoneauth and openstacksdk raise."""
+        from ovnlb.reconciler.neutron_session import open_network
+
+        return open_network(self._settings.neutron_conf, self._settings.strict_endpoint)
+
+
+class LiveHealth:
+    """The Southbound monitors as `Health`, made anew only when the replica has changed."""
+
+    def __init__(self, sb: SbReplica) -> None:
+        self._sb = sb
+        self._made: tuple[tuple[int, bool], Health] | None = None
+
+    def __call__(self) -> Health:
+        """The health of now; not complete while the database is away."""
+        state = (self._sb.generation, self._sb.connected)
+        if self._made is None or self._made[0] != state:
+            rows = (
+                {
+                    "logical_port": row.logical_port,
+                    "ip": row.ip,
+                    "port": row.port,
+                    "protocol": row.protocol,
+                    "status": row.status,
+                }
+                for row in self._sb.monitors()
+            )
+            self._made = (state, health(rows, complete=state[1]))
+        return self._made[1]
+
+
+@dataclass(frozen=True)
+class LiveInputs:
+    """What a command or the service works on, connected."""
+
+    settings: Settings
+    engine: Engine
+    nb: NbReplica
+    sb: SbReplica | None
+    neutron: SdkNeutron
+    world: World
+
+    def graph(self, scope: Scope) -> Graph:
+        """The graph in scope, of the configured providers, from one database snapshot."""
+        providers = self.settings.providers
+        if not scope.ids:
+            return load_all(self.engine, providers, scope.project)
+        found = load_many(self.engine, scope.ids)
+        wanted = {provider.lower() for provider in providers}
+        graph = Graph(
+            tuple(
+                lb
+                for lb in found.load_balancers
+                if (lb.provider or "").lower() in wanted and scope.project in (None, lb.project_id)
+            ),
+            found.broken,
+        )
+        require_ids(graph, scope.ids)
+        return graph
+
+
+@contextmanager
+def live_inputs(
+    settings: Settings, *, lock: bool = False, notice: Callable[[str], None] = lambda text: None
+) -> Iterator[LiveInputs]:
+    """Connect to everything and close it afterwards.
+
+    `lock`: fence writes by the OVSDB lock. Without a Southbound database nothing is downgraded, and
+    `notice` is told. Raises Unreachable, WrongDatabase and the database errors, naming what is wrong.
+    """
+    with ExitStack() as stack:
+        engine = open_engine(settings.database_url, connect_timeout=settings.database_connect_timeout)
+        stack.callback(engine.dispose)
+        check_schema(engine)
+        nb = connect_nb(settings.nb, lock=lock)
+        stack.callback(nb.close)
+        sb = _southbound(settings, notice)
+        if sb is not None:
+            stack.callback(sb.close)
+        neutron = SdkNeutron(NeutronConnection(settings))
+        world = World(
+            nb=nb,
+            neutron=neutron,
+            health=Health if sb is None else LiveHealth(sb),
+            policy=Policy(settings.policy),
+            drain=settings.drain_on_zero_weight,
+        )
+        yield LiveInputs(settings, engine, nb, sb, neutron, world)
+
+
+def _southbound(settings: Settings, notice: Callable[[str], None]) -> SbReplica | None:
+    try:
+        return connect_sb(settings.sb)
+    except (Unreachable, WrongDatabase) as error:
+        notice(f"health states stay as they are: {error}")
+        return None

@@ -1,0 +1,26 @@
+"""A batch of plans into the database: one transaction, or one each when one of them is stale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ovnlb.diff.plan import Plan
+from ovnlb.observed.idl import NbReplica
+from ovnlb.reconciler.apply import AppliedEach, apply, apply_each
+from ovnlb.reconciler.errors import NotLeader, StalePlan, Terminal, Transient
+
+
+def write_batch(nb: NbReplica, plans: Sequence[Plan], *, stamp: bool = False) -> AppliedEach:
+    """Write plans together; the outcome of each.
+
+    A stale or refused plan sends the batch into one transaction each, so that it harms nobody else.
+    """
+    try:
+        applied = apply(nb, plans, stamp=stamp)
+    except (StalePlan, Terminal) as error:
+        if len(plans) == 1:
+            return AppliedEach(failed={plans[0].lb_id: error})
+        return apply_each(nb, plans, stamp=stamp)
+    except (NotLeader, Transient) as error:
+        return AppliedEach(failed={plan.lb_id: error for plan in plans})
+    return AppliedEach({plan.lb_id: applied for plan in plans}, transactions=applied.transactions)
