@@ -29,7 +29,8 @@ missing() {
 }
 
 # Run as root with package names as arguments, hence the single quotes. A policy-rc.d keeps the distribution from starting services
-# during the installation; one that is already there is respected and stays.
+# during the installation; one that is already there is respected and stays. Nothing installed is ever removed:
+# a machine with MySQL does not lose it to MariaDB.
 # shellcheck disable=SC2016
 INSTALL='
 policy=/usr/sbin/policy-rc.d
@@ -38,9 +39,9 @@ if [ ! -e "$policy" ]; then
     trap "exit 1" HUP INT TERM
     printf "#!/bin/sh\nexit 101\n" > "$policy" && chmod 755 "$policy"
 fi
-export DEBIAN_FRONTEND=noninteractive
+export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1
 apt-get -q -o Acquire::Retries=3 update &&
-    apt-get -q -o Acquire::Retries=3 install -y --no-install-recommends "$@"
+    apt-get -q -o Acquire::Retries=3 install -y --no-remove --no-install-recommends "$@"
 '
 
 # root_command: "" for root, "sudo" where it can work, fails otherwise.

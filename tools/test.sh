@@ -13,6 +13,7 @@ make_venv "$TOP/.tox/runner" 'tox>=4.30' 'tox-uv>=1.29'
 
 # uv looks for interpreters on PATH only and must not download any
 export UV_PYTHON_DOWNLOADS=never
+[ -w "${HOME:-}" ] || export UV_CACHE_DIR="${UV_CACHE_DIR:-$TOP/.tox/uv-cache}"
 declare -A HERE=()
 for version in 3.11 3.12 3.13; do
     python=$(find_python "$version") || continue
