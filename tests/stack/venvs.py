@@ -72,6 +72,14 @@ def ovnlb() -> Path:
     return venv
 
 
+def octavia_api() -> Path:
+    """Octavia alone with ovnlb from this checkout: what a suite needs that fakes Neutron and Keystone."""
+    venv = _ensure("octavia-api", tuple(one for one in OPENSTACK if not one.startswith("neutron")))
+    _run([*_installer(venv), "-c", str(CONSTRAINTS), str(CHECKOUT)])
+    _run([*_installer(venv), "--force-reinstall", "--no-deps", str(CHECKOUT)])
+    return venv
+
+
 def tempest() -> Path:
     """tempest with Octavia's plugin."""
     return _ensure("tempest", TEMPEST)

@@ -1,0 +1,147 @@
+"""A private octavia-api with our driver: gunicorn, no Keystone, MariaDB, Neutron over HTTP from memory."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pymysql
+from driver_world import NudgeSocket
+from octavia_api.standin import StandIn
+from servers.mariadb import MariaDb
+from servers.neutron import FakeNeutron
+from stack import settings
+from stack.processes import Processes
+from stack.services import answers, serve
+
+PROJECT = "b40ec700000040008000000000000001"
+HEADERS = {
+    "Content-Type": "application/json",
+    "X-Auth-Token": "any",
+    "X-Project-Id": PROJECT,
+    "X-Tenant-Id": PROJECT,
+    "X-User-Id": "user",
+    "X-Roles": "admin,member,load-balancer_admin",
+}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One HTTP answer. `seconds` from request to answer."""
+
+    status: int
+    body: dict[str, Any]
+    seconds: float
+
+    @property
+    def text(self) -> str:
+        """The error text that a user reads."""
+        return str(self.body.get("faultstring") or self.body.get("debuginfo") or self.body)
+
+
+def configuration(directory: Path, port: int, database: str, neutron: str) -> settings.Sections:
+    """octavia.conf without Keystone: `auth_section`, since [neutron] has a deprecated `endpoint`."""
+    run = directory / "run"
+    unauthenticated = {"auth_section": "noauth", "endpoint_override": neutron}
+    return {
+        "DEFAULT": {"transport_url": "fake://", "host": "api"},
+        "api_settings": {
+            "bind_host": "127.0.0.1",
+            "bind_port": port,
+            "auth_strategy": "noauth",
+            "api_base_uri": f"http://127.0.0.1:{port}",
+            "enabled_provider_drivers": "ovn:OVN provider, ovnlb:the same by its own name",
+            "default_provider_driver": "ovn",
+            "allow_tls_terminated_listeners": "true",
+        },
+        "database": {"connection": database},
+        "certificates": {"cert_generator": "local_cert_generator", "cert_manager": "noop_cert_manager"},
+        "controller_worker": {
+            "network_driver": "allowed_address_pairs_driver",
+            "compute_driver": "compute_noop_driver",
+            "amphora_driver": "amphora_noop_driver",
+        },
+        "driver_agent": {
+            f"{kind}_socket_path": run / f"{kind}.sock" for kind in ("status", "stats", "get")
+        },
+        "service_auth": {"auth_section": "noauth"},
+        "neutron": unauthenticated,
+        "noauth": {"auth_type": "none", "endpoint": neutron},
+        "oslo_messaging": {"topic": "octavia_prov"},
+    }
+
+
+class Octavia:
+    """The running API, its database, its Neutron and the socket that it nudges."""
+
+    def __init__(self, directory: Path, venv: Path, mariadb: MariaDb, neutron: FakeNeutron, workers: int) -> None:
+        self.directory, self.venv, self.neutron, self.workers = directory, venv, neutron, workers
+        self.mariadb, self.schema = mariadb, mariadb.create_octavia()
+        (self.port,) = settings.free_ports(1)
+        for name in ("run", "logs", "tmp"):
+            (directory / name).mkdir()
+        environment = {
+            "PATH": f"{venv}/bin:/usr/bin:/bin", "HOME": str(directory / "tmp"), "TMPDIR": str(directory / "tmp"),
+            "LANG": "C.UTF-8",
+        }
+        self.processes = Processes(directory / "logs", environment)
+        sections = configuration(directory, self.port, mariadb.url(self.schema), neutron.url)
+        self.conf = directory / "octavia.conf"
+        self.conf.write_text(settings.render(sections).replace("%", "%%"))
+        self.nudges = NudgeSocket(directory / "run" / "ovnlb.sock")
+        self.standin = StandIn(mariadb.url(self.schema), directory / "run", neutron)
+
+    def start(self) -> None:
+        """driver-agent and API; returns when the API answers."""
+        self.processes.start(
+            "driver-agent", [str(self.venv / "bin" / "octavia-driver-agent"), "--config-file", str(self.conf)]
+        )
+        serve(
+            self.processes, self.venv, "octavia-api", "octavia", self.port,
+            f"--config-file {self.conf}", workers=self.workers,
+        )
+        get = self.directory / "run" / "get.sock"
+        self.processes.wait_for("driver-agent", get.exists)
+        self.processes.wait_for("octavia-api", lambda: answers(f"http://127.0.0.1:{self.port}/"), 120)
+
+    def stop(self) -> None:
+        """Stops what was started."""
+        self.processes.stop_all()
+        self.nudges.close()
+        self.standin.close()
+
+    def request(self, method: str, path: str, body: dict[str, Any] | None = None) -> Reply:
+        """One request below /v2."""
+        data = None if body is None else json.dumps(body).encode()
+        url = f"http://127.0.0.1:{self.port}/v2{path}"
+        asked = urllib.request.Request(url, data, HEADERS, method=method)
+        started = time.perf_counter()
+        try:
+            with urllib.request.urlopen(asked, timeout=60) as answer:
+                status, raw = answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            status, raw = error.code, error.read()
+        seconds = time.perf_counter() - started
+        return Reply(status, json.loads(raw) if raw else {}, seconds)
+
+    def lbaas(self, method: str, path: str, body: dict[str, Any] | None = None) -> Reply:
+        """One request below /v2/lbaas."""
+        return self.request(method, f"/lbaas{path}", body)
+
+    def rows(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
+        """What a query on Octavia's database gives."""
+        connection = pymysql.connect(
+            unix_socket=str(self.mariadb.socket), user="root", database=self.schema, autocommit=True
+        )
+        with connection, connection.cursor() as cursor:
+            cursor.execute(statement, parameters)
+            return list(cursor.fetchall())
+
+    def log(self) -> str:
+        """What the API wrote."""
+        return (self.directory / "logs" / "octavia-api.out").read_text(errors="replace")
