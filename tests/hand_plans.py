@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import UUID, uuid5
 
-from servers.ovsdb import OvsdbServer
-
 from ovnlb.desired.rows import health_check_row_uuid, load_balancer_row_uuid
 from ovnlb.diff.plan import Change, Op, Plan, Reason
+from servers.ovsdb import OvsdbServer
 
 BALANCER, CHECK = "Load_Balancer", "Load_Balancer_Health_Check"
 SWITCH, ROUTER = "Logical_Switch", "Logical_Router"

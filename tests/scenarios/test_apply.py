@@ -7,17 +7,20 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
-import hand_plans as hand
 import pytest
-from hand_plans import BALANCER, CHECK, ROUTER, SWITCH, lb_id
-from servers.ovsdb import OvsdbServer, attachments
+from ovs.db import idl
 
+import hand_plans as hand
+from hand_plans import BALANCER, CHECK, ROUTER, SWITCH, lb_id
 from ovnlb.desired.rows import HealthCheckRow, LoadBalancerRow, NbState, load_balancer_row_uuid
-from ovnlb.diff.plan import Change, Op, Reason
+from ovnlb.diff.plan import Change, Op, Plan, Reason
+from ovnlb.observed.commit import CommitFailed
 from ovnlb.observed.idl import NbReplica, connect_nb
 from ovnlb.observed.source import Endpoint
 from ovnlb.reconciler.apply import apply, apply_each, audit_comment
-from ovnlb.reconciler.errors import NotLeader, StalePlan, Terminal, Transient
+from ovnlb.reconciler.errors import NotLeader, StalePlan, Terminal, Transient, of_ovsdb
+from ovnlb.reconciler.write import Writer
+from servers.ovsdb import OvsdbServer, attachments
 
 LB = lb_id(1)
 ROW = str(load_balancer_row_uuid(LB, "tcp"))
@@ -263,9 +266,9 @@ def test_two_writers_of_one_row_leave_one(nb_server, nb, persistent):
         for number in range(20):
             with other.snapshot():
                 made = hand.creation(lb_id(number))
-                first = Racing(nb, made)
+                apply(nb, made)
                 with pytest.raises(StalePlan):
-                    first.then(other)
+                    commit_unaware(other, made)
     finally:
         other.close()
     found = nb_server.rows(BALANCER)
@@ -273,42 +276,28 @@ def test_two_writers_of_one_row_leave_one(nb_server, nb, persistent):
     assert len(nb_server.rows(CHECK)) == 20
 
 
-class Racing:
-    """Two replicas that commit the same plan from the same state."""
-
-    def __init__(self, nb: NbReplica, made) -> None:
-        self.made = made
-        apply(nb, made)
-
-    def then(self, other: NbReplica) -> None:
-        """Commit from the replica's state of before: its guard is held, so it has taken in nothing yet."""
-        from ovs.db import idl
-
-        from ovnlb.observed.commit import CommitFailed
-        from ovnlb.reconciler.errors import of_ovsdb
-        from ovnlb.reconciler.write import Writer
-
-        txn = idl.Transaction(other._idl)
-        Writer(other, (self.made,), "race", False).run_idl(txn)
-        status = txn.commit_block()
-        assert status in (txn.ERROR, txn.TRY_AGAIN), status
-        raise of_ovsdb(CommitFailed(status, txn.get_error()), (self.made.lb_id,))
+def commit_unaware(nb: NbReplica, made: Plan) -> None:
+    """Commit from the replica's state of before: its guard is held, so it has taken in nothing since."""
+    txn = idl.Transaction(nb._idl)
+    Writer(nb, (made,), "race", False).run_idl(txn)
+    status = txn.commit_block()
+    assert status in (txn.ERROR, txn.TRY_AGAIN), status
+    raise of_ovsdb(CommitFailed(status, txn.get_error()), (made.lb_id,))
 
 
 def test_server_that_refuses_chosen_uuids_is_found_out(nb_server, nb, monkeypatch):
-    """A server of before 3.1 answers as this one does to a member it has never heard of."""
+    """A server of before 3.1 says of the member `uuid` what this one says of any it does not know."""
     sent = []
     original = nb._idl._session.send
 
-    def unknown_member(message):
+    def with_unknown_member(message):
         for operation in message.params if message.method == "transact" else ():
             if isinstance(operation, dict) and "uuid" in operation:
-                operation["uuid"], operation["UUID"] = operation.pop("uuid"), 1
-                operation["'uuid'"] = 1
+                operation["'uuid'"] = operation.pop("uuid")
         sent.append(message)
         return original(message)
 
-    monkeypatch.setattr(nb._idl._session, "send", unknown_member)
+    monkeypatch.setattr(nb._idl._session, "send", with_unknown_member)
     assert apply(nb, hand.creation(LB)).transactions == 1
     assert nb.persistent_uuids is False
     assert only(nb_server, BALANCER)["_uuid"] != ROW
@@ -317,7 +306,7 @@ def test_server_that_refuses_chosen_uuids_is_found_out(nb_server, nb, monkeypatc
     assert len(sent) == 2
 
 
-def test_switch_deleted_between_snapshot_and_commit_B023(nb_server, nb):  # noqa: N802
+def test_switch_deleted_between_snapshot_and_commit_B023(nb_server, nb):
     """Once known to the replica, and once behind its back."""
     uuids = {row["name"]: row["_uuid"] for row in nb_server.rows(SWITCH)}
     plan = hand.creation(LB, switches=("ls0", "ls1", "ls2"))

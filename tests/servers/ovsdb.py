@@ -116,7 +116,7 @@ class _Writer:
         self.inserted: list[str] = []
 
     def declare(self, table: str, row: Row) -> None:
-        symbol = str(row.get("_uuid", f"{table}-{len(self.inserted)}-{id(row)}"))
+        symbol = str(row.get("_uuid", f"{table}-{len(self.inserted)}"))
         self.names[symbol] = f"row{len(self.inserted)}"
         self.inserted.append(symbol)
 
@@ -141,12 +141,12 @@ class _Writer:
         target = _reference(self.schema[table]["columns"][name])
         if isinstance(value, Mapping):
             return ["map", [[key, item] for key, item in value.items()]]
-        items = (
-            [] if value is None else value if isinstance(value, list | tuple | set | frozenset) else [value]
-        )
+        many = isinstance(value, list | tuple | set | frozenset)
+        # The server refuses a set with a member twice; recorded states have some.
+        items = list(dict.fromkeys(value if many else [] if value is None else [value]))
         if target:
             items = [self.reference(target, f"{table}.{name}", str(item)) for item in items]
-        return ["set", list(items)] if len(items) != 1 else items[0]
+        return ["set", items] if len(items) != 1 else items[0]
 
     def reference(self, target: str, column: str, symbol: str) -> list[str]:
         if _is_uuid(symbol):
@@ -182,11 +182,16 @@ def insert_rows(
         "Logical_Switch": tables.get("attached_switches") or {},
         "Logical_Router": tables.get("attached_routers") or {},
     }
-    pending = []
+    pending: list[tuple[str, Row, str]] = []
+    first: dict[str, Row] = {}
     for table, rows in tables.items():
         if table in ("attached_switches", "attached_routers"):
             continue
         for row in rows:
+            if "_uuid" in row and first.setdefault(row["_uuid"], row) is not row:
+                if first[row["_uuid"]] != row:
+                    raise ValueError(f"two rows are called {row['_uuid']}")
+                continue  # recorded twice
             writer.declare(table, row)
             pending.append((table, row, writer.inserted[-1]))
     for table, row, symbol in pending:
@@ -211,7 +216,8 @@ def insert_rows(
 
 
 def _attach(writer: _Writer, table: str, name: str, references: Sequence[str]) -> dict[str, Any]:
-    rows = ["set", [writer.reference("Load_Balancer", f"{table}.load_balancer", item) for item in references]]
+    column = f"{table}.load_balancer"
+    rows = ["set", [writer.reference("Load_Balancer", column, item) for item in dict.fromkeys(references)]]
     return {
         "op": "mutate",
         "table": table,
@@ -237,7 +243,8 @@ def dump(remote: str, db: str, tables: Sequence[str]) -> dict[str, list[dict[str
 
     Every column that may hold other than exactly one value is a list (or an object).
     """
-    columns = {table: schema(remote, db)["tables"][table]["columns"] for table in tables}
+    described = schema(remote, db)["tables"]
+    columns = {table: described[table]["columns"] for table in tables}
     selects = [{"op": "select", "table": table, "where": []} for table in tables]
     found: dict[str, list[dict[str, Any]]] = {}
     for table, result in zip(tables, transact(remote, db, *selects), strict=True):
@@ -288,8 +295,14 @@ class OvsdbServer:
         remotes += [f"--remote=ptcp:{self.port}:127.0.0.1"] if self.port else []
         remotes += [f"--remote=db:{self.db},{table},connections"] if table else []
         self.process = subprocess.Popen(
-            ["/usr/sbin/ovsdb-server", "-vconsole:off", f"--log-file={self.directory / self.name}.log"]
-            + [f"--unixctl={self.control}", *remotes, str(self.file)],
+            [
+                "/usr/sbin/ovsdb-server",
+                "-vconsole:off",
+                f"--log-file={self.directory / self.name}.log",
+                f"--unixctl={self.control}",
+                *remotes,
+                str(self.file),
+            ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
