@@ -7,7 +7,6 @@ different from what must be there: nothing here raises. Source: architecture.md 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -67,11 +66,6 @@ def _json(key: str, text: str | None) -> object:
     if isinstance(value, dict):
         return frozenset((name, repr(item)) for name, item in value.items())
     return frozenset(repr(item) for item in value)
-
-
-def managed(external_ids: Mapping[str, str]) -> Iterator[str]:
-    """The keys of Load_Balancer.external_ids that are ours to write and to remove."""
-    return (key for key in external_ids if rows.is_managed_key(key))
 
 
 @lru_cache(maxsize=1 << 16)

@@ -8,7 +8,7 @@ takes a member out of service, so rows are checked before they are written. Sour
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ovnlb.desired.addresses import bracketed, canonical, is_v6
 from ovnlb.desired.notes import PlanWarning
@@ -16,30 +16,27 @@ from ovnlb.desired.rows import LoadBalancerRow, NbState
 from ovnlb.diff import canon
 from ovnlb.diff.plan import Plan
 
-
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """`refusals`: OVN would silently drop or misread it. `warnings`: it works, but not for everybody."""
-
-    refusals: tuple[str, ...] = ()
-    warnings: tuple[PlanWarning, ...] = ()
+# The protocols that OVN runs health checks for.
+_MONITORED = ("tcp", "udp")
 
 
 def guarded(plan: Plan) -> Plan:
-    """The plan with the findings about its desired rows; a refusal only counts when there is work."""
-    findings = inspect(plan.want)
-    refused = findings.refusals if plan.changes else ()
-    return replace(plan, refused=(*plan.refused, *refused), warnings=(*plan.warnings, *findings.warnings))
+    """The plan with the findings about its desired rows; nothing is refused when there is no work."""
+    refused = tuple(refusals(plan.want)) if plan.changes else ()
+    return replace(plan, refused=(*plan.refused, *refused), warnings=(*plan.warnings, *warnings(plan.want)))
 
 
-def inspect(want: NbState) -> Findings:
-    """What is wrong with these desired rows."""
-    refusals: list[str] = []
-    warnings: list[PlanWarning] = []
+def refusals(want: NbState) -> Iterator[str]:
+    """What OVN would silently drop or misread in these desired rows."""
     for row in want.rows:
-        refusals += (f"{_label(row)}: {text}" for text in _refusals(row))
-        warnings += _warnings(row)
-    return Findings(tuple(refusals), tuple(warnings))
+        yield from (f"{_label(row)}: {text}" for text in _refusals(row))
+
+
+def warnings(want: NbState) -> Iterator[PlanWarning]:
+    """What works in these desired rows, but not for every member."""
+    for row in want.rows:
+        if row.health_checks and row.protocol in _MONITORED:
+            yield from _unmonitored(row)
 
 
 def _label(row: LoadBalancerRow) -> str:
@@ -81,12 +78,10 @@ def _bad_mapping(key: str, value: str) -> Iterator[str]:
         yield f"the ip_port_mappings value {value} of {key} is not <LSP name>:<address>"
 
 
-def _warnings(row: LoadBalancerRow) -> Iterator[PlanWarning]:
+def _unmonitored(row: LoadBalancerRow) -> Iterator[PlanWarning]:
     checked = {check.vip for check in row.health_checks}
     for key, value in sorted(row.vips.items()):
-        if key not in checked or row.protocol not in ("tcp", "udp"):
-            continue
-        for backend in value.split(","):
+        for backend in value.split(",") if key in checked and value else ():
             endpoint = canon.endpoint(backend)
             if endpoint and bracketed(endpoint[0]) not in row.ip_port_mappings:
                 yield PlanWarning(

@@ -148,7 +148,9 @@ def _rows(tables: _Tables) -> tuple[LoadBalancerRow, ...]:
     return tuple(
         LoadBalancerRow(
             **{**row.columns, "selection_fields": frozenset(row.columns["selection_fields"])},
-            health_checks=tuple(HealthCheckRow(**tables.checks[uuid], uuid=uuid) for uuid in sorted(row.checks)),
+            health_checks=tuple(
+                HealthCheckRow(**tables.checks[uuid], uuid=uuid) for uuid in sorted(row.checks)
+            ),
             switches=frozenset(row.switches),
             routers=frozenset(row.routers),
             uuid=key,
