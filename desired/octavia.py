@@ -127,7 +127,7 @@ def _snapshot(engine: sa.Engine) -> Iterator[sa.Connection]:
         yield connection
 
 
-def _rows(engine: sa.Engine, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
+def _rows(engine: sa.Engine, query: sa.Select[Any]) -> Sequence[Any]:
     with _snapshot(engine) as connection:
         return connection.execute(query).all()
 

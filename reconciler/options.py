@@ -6,6 +6,8 @@ are Octavia's; `[ovnlb]` is ours. Source: architecture.md section 8, octavia/com
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from oslo_config import cfg, types
 
 from ovnlb.diff.policy import Policy
@@ -164,7 +166,7 @@ OVNLB_OPTS = [
     ),
 ]
 
-GROUPS = {
+GROUPS: Mapping[str, Sequence[cfg.Opt]] = {
     "ovnlb": OVNLB_OPTS,
     "ovn": OVN_OPTS,
     "database": DATABASE_OPTS,
