@@ -53,7 +53,10 @@ class Router:
 
 @dataclass(frozen=True, slots=True)
 class NatEntry:
-    """A `dnat_and_snat` row. `distributed`: external_mac or logical_port is set."""
+    """A `dnat_and_snat` row. `distributed`: external_mac or logical_port is set.
+
+    northd keeps it on the member's own chassis only when both are set (ovn-nb(5), NAT).
+    """
 
     uuid: str
     router: str
@@ -62,6 +65,8 @@ class NatEntry:
     distributed: bool
     fip_id: str | None = None
     fip_port_id: str | None = None
+    external_mac: str | None = None
+    logical_port: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,12 @@ from typing import Any
 
 from ovnlb.desired.addresses import canonical
 from ovnlb.desired.facts import NatEntry, Router, RouterInterface, Switch
+from ovnlb.desired.port_facts import hm_port_name
 from ovnlb.desired.rows import HealthCheckRow, LoadBalancerRow
 from ovnlb.observed import neutron_rows
 from ovnlb.observed.bundle_form import BundleError, Row, first, mapping, tables, text, values
 from ovnlb.observed.bundle_neutron import BundleNeutron
-from ovnlb.observed.source import SwitchPort
+from ovnlb.observed.source import MappingUse, MemberUse, SwitchPort
 
 __all__ = ["BundleError", "BundleNeutron", "BundleNorthbound"]
 
@@ -137,11 +138,9 @@ class BundleNorthbound:
     def _hm_ports(self) -> Mapping[str, SwitchPort]:
         """Neutron port name -> port; of several with one name the lowest LSP name."""
         return {
-            name: port
+            port.external_ids[neutron_rows.PORT_NAME]: port
             for _, port in sorted(self._ports.items(), reverse=True)
-            if (name := port.external_ids.get(neutron_rows.PORT_NAME, "")).startswith(
-                neutron_rows.HM_PORT_PREFIX
-            )
+            if neutron_rows.is_hm_port(port.external_ids)
         }
 
     def switch(self, name: str) -> Switch | None:
@@ -158,7 +157,7 @@ class BundleNorthbound:
 
     def hm_port(self, subnet_id: str) -> SwitchPort | None:
         """The health-monitor port of a subnet."""
-        return self._hm_ports.get(neutron_rows.hm_port_name(subnet_id))
+        return self._hm_ports.get(hm_port_name(subnet_id))
 
     # Routers
 
@@ -242,6 +241,33 @@ class BundleNorthbound:
         """The dnat_and_snat rows that lead to a fixed address."""
         return self._nat["logical"].get(canonical(logical_ip) or logical_ip, ())
 
+    # Who uses an address
+
+    @cached_property
+    def _mapping_uses(self) -> Mapping[str, tuple[MappingUse, ...]]:
+        found: dict[str, list[MappingUse]] = defaultdict(list)
+        for row in self._rows("Load_Balancer"):
+            for value in mapping(row.get("ip_port_mappings")).values():
+                port, source = neutron_rows.mapping_source(value)
+                found[source].append(MappingUse(text(row.get("name")), port))
+        return {source: tuple(sorted(set(uses))) for source, uses in found.items()}
+
+    def mapping_sources(self, address: str) -> tuple[MappingUse, ...]:
+        """The ip_port_mappings entries whose source is exactly this canonical address, sorted."""
+        return self._mapping_uses.get(address, ())
+
+    @cached_property
+    def _fip_members(self) -> Mapping[str, tuple[MemberUse, ...]]:
+        found: dict[str, set[MemberUse]] = defaultdict(set)
+        for row in self._rows("Load_Balancer"):
+            for address, subnet_id in neutron_rows.fip_members(mapping(row.get("external_ids"))):
+                found[address].add(MemberUse(text(row.get("name")), subnet_id))
+        return {address: tuple(sorted(uses)) for address, uses in found.items()}
+
+    def fip_member_uses(self, address: str) -> tuple[MemberUse, ...]:
+        """The Load_Balancers with a floating IP that have a member of this canonical address, sorted."""
+        return self._fip_members.get(address, ())
+
     def ipv6_hash(self) -> bool:
         """Whether the bundle's `schema` object lists ipv6_src among its `selection_fields`."""
         schema = self._content.get("schema")
@@ -281,4 +307,6 @@ def _nat_entry(row: Row, owners: Mapping[str, str]) -> NatEntry:
         distributed=bool(text(row.get("external_mac")) or text(row.get("logical_port"))),
         fip_id=external_ids.get(neutron_rows.FIP_ID) or None,
         fip_port_id=external_ids.get(neutron_rows.FIP_PORT_ID) or None,
+        external_mac=text(row.get("external_mac")) or None,
+        logical_port=text(row.get("logical_port")) or None,
     )

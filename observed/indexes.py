@@ -78,10 +78,15 @@ class NorthboundIndexes:
         self.router_of_nat: KeyIndex[UUID] = KeyIndex()
         self.interfaces: KeyIndex[str] = KeyIndex()
         self.interfaces_on: KeyIndex[str] = KeyIndex()
+        self.mapping_sources: KeyIndex[str] = KeyIndex()
+        self.fip_members: KeyIndex[str] = KeyIndex()
         self.nat_external: KeyIndex[str] = KeyIndex()
         self.nat_logical: KeyIndex[str] = KeyIndex()
         self._by_table: dict[str, tuple[Callable[[Any], None], tuple[KeyIndex[Any], ...]]] = {
-            "Load_Balancer": (self._load_balancer, (self.load_balancers,)),
+            "Load_Balancer": (
+                self._load_balancer,
+                (self.load_balancers, self.mapping_sources, self.fip_members),
+            ),
             "Logical_Switch": (
                 self._switch,
                 (self.switches, self.switch_of_balancer, self.switch_of_port),
@@ -132,6 +137,10 @@ class NorthboundIndexes:
 
     def _load_balancer(self, row: Any) -> None:
         self.load_balancers.put(row.uuid, datum.members(row, "name"))
+        mappings = set(datum.mapping(row, "ip_port_mappings").values())
+        self.mapping_sources.put(row.uuid, (neutron_rows.mapping_source(value)[1] for value in mappings))
+        members = neutron_rows.fip_members(datum.mapping(row, "external_ids"))
+        self.fip_members.put(row.uuid, (address for address, _ in members))
 
     def _switch(self, row: Any) -> None:
         renamed = self.switches.put(row.uuid, datum.members(row, "name"))
@@ -155,8 +164,7 @@ class NorthboundIndexes:
         self.addresses.put(uuid, ((switch, address) for address in addresses) if switch else ())
         self.localnet_switches.put(uuid, (switch,) if switch and kind == neutron_rows.LOCALNET else ())
         neutron_name = external_ids.get(neutron_rows.PORT_NAME, "")
-        is_hm = neutron_name.startswith(neutron_rows.HM_PORT_PREFIX)
-        self.hm_ports.put(uuid, (neutron_name,) if is_hm else ())
+        self.hm_ports.put(uuid, (neutron_name,) if neutron_rows.is_hm_port(external_ids) else ())
         peer = datum.mapping(row, "options").get(neutron_rows.ROUTER_PORT)
         self.peers.put(uuid, (peer,) if peer and switch else ())
         self.peers_on.put(uuid, (switch,) if peer and switch else ())

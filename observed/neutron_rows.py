@@ -8,10 +8,13 @@ alike. Sources: neutron's ovn constants (external_ids keys), ovn-nb(5) tables Lo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
+from ovnlb.desired import extids
 from ovnlb.desired.addresses import canonical, is_v6
+from ovnlb.desired.port_facts import HM_PORT_OWNERS, HM_PORT_PREFIX
+from ovnlb.desired.rows import ADDITIONAL_VIP_FIPS, POOL_PREFIX, VIP_FIP
 
 NETWORK_NAME = "neutron:network_name"
 PORT_NAME = "neutron:port_name"
@@ -22,7 +25,8 @@ EXTERNAL_GATEWAY = "neutron:is_ext_gw"
 SUBNET_IDS = "neutron:subnet_ids"
 FIP_ID = "neutron:fip_id"
 FIP_PORT_ID = "neutron:fip_port_id"
-HM_PORT_PREFIX = "ovn-lb-hm-"
+DEVICE_ID = "neutron:device_id"
+DEVICE_OWNER = "neutron:device_owner"
 ROUTER_PORT = "router-port"
 LOCALNET = "localnet"
 DNAT_AND_SNAT = "dnat_and_snat"
@@ -31,9 +35,30 @@ _MAC = re.compile(r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}")
 _SEPARATORS = re.compile(r"[\s,]+")
 
 
-def hm_port_name(subnet_id: str) -> str:
-    """The Neutron name of a subnet's health-monitor port (also its device_id)."""
-    return f"{HM_PORT_PREFIX}{subnet_id}"
+def is_hm_port(external_ids: Mapping[str, str]) -> bool:
+    """Whether an LSP is a health-monitor port, by Neutron name and owner.
+
+    Anybody can give a port that name, and only the owner tells such a port; one without an owner counts.
+    """
+    if not external_ids.get(PORT_NAME, "").startswith(HM_PORT_PREFIX):
+        return False
+    return external_ids.get(DEVICE_OWNER, "") in ("", *HM_PORT_OWNERS)
+
+
+def mapping_source(value: str) -> tuple[str, str]:
+    """LSP name and canonical source address of an ip_port_mappings value."""
+    port, _, source = value.partition(":")
+    return port, canonical(source) or source
+
+
+def fip_members(external_ids: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """(canonical address, subnet id) of the members of a Load_Balancer that has a floating IP."""
+    if not (external_ids.get(VIP_FIP) or external_ids.get(ADDITIONAL_VIP_FIPS)):
+        return
+    for key, value in external_ids.items():
+        if key.startswith(POOL_PREFIX):
+            for entry in extids.parse_members(value):
+                yield canonical(entry.address) or entry.address, entry.subnet_id or ""
 
 
 @lru_cache(maxsize=1 << 18)

@@ -8,11 +8,12 @@ from uuid import UUID
 
 from ovnlb.desired.addresses import canonical
 from ovnlb.desired.facts import NatEntry, Router, RouterInterface, Switch
+from ovnlb.desired.port_facts import hm_port_name
 from ovnlb.desired.rows import HealthCheckRow, LoadBalancerRow
 from ovnlb.observed import datum, neutron_rows
 from ovnlb.observed.connection import Columns, Replica, ReplicaIdl
 from ovnlb.observed.indexes import KeyIndex, NorthboundIndexes
-from ovnlb.observed.source import SwitchPort
+from ovnlb.observed.source import MappingUse, MemberUse, SwitchPort
 
 DATABASE = "OVN_Northbound"
 TABLES = {
@@ -179,7 +180,7 @@ class NbReplica(Replica):
     def hm_port(self, subnet_id: str) -> SwitchPort | None:
         """The health-monitor LSP of a subnet; of several the one with the lowest name."""
         with self._idl.guard:
-            key = neutron_rows.hm_port_name(subnet_id)
+            key = hm_port_name(subnet_id)
             rows = self._rows("Logical_Switch_Port", self._indexes.hm_ports, key)
             found = [self._port(row) for row in rows]
         return min(found, key=lambda port: port.name, default=None)
@@ -265,7 +266,30 @@ class NbReplica(Replica):
             distributed=bool(datum.first(row, "external_mac") or datum.first(row, "logical_port")),
             fip_id=external_ids.get(neutron_rows.FIP_ID) or None,
             fip_port_id=external_ids.get(neutron_rows.FIP_PORT_ID) or None,
+            external_mac=datum.first(row, "external_mac"),
+            logical_port=datum.first(row, "logical_port"),
         )
+
+    def mapping_sources(self, address: str) -> tuple[MappingUse, ...]:
+        """The ip_port_mappings entries whose source is exactly this canonical address, sorted."""
+        found: set[MappingUse] = set()
+        with self._idl.guard:
+            for row in self._rows("Load_Balancer", self._indexes.mapping_sources, address):
+                for value in datum.mapping(row, "ip_port_mappings").values():
+                    port, source = neutron_rows.mapping_source(value)
+                    if source == address:
+                        found.add(MappingUse(str(datum.first(row, "name")), port))
+        return tuple(sorted(found))
+
+    def fip_member_uses(self, address: str) -> tuple[MemberUse, ...]:
+        """The Load_Balancers with a floating IP that have a member of this canonical address, sorted."""
+        found: set[MemberUse] = set()
+        with self._idl.guard:
+            for row in self._rows("Load_Balancer", self._indexes.fip_members, address):
+                for member, subnet_id in neutron_rows.fip_members(datum.mapping(row, "external_ids")):
+                    if member == address:
+                        found.add(MemberUse(str(datum.first(row, "name")), subnet_id))
+        return tuple(sorted(found))
 
     def ipv6_hash(self) -> bool:
         """Whether the schema's selection_fields enum has ipv6_src and ipv6_dst."""

@@ -45,6 +45,22 @@ class SwitchPort:
     enabled: bool = True
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class MappingUse:
+    """An ip_port_mappings entry: the name of its Load_Balancer, and the LSP it monitors."""
+
+    load_balancer: str
+    logical_port: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class MemberUse:
+    """A member of a Load_Balancer (by name); `subnet_id` is empty in entries of an old form."""
+
+    load_balancer: str
+    subnet_id: str
+
+
 class NorthboundSource(Protocol):
     """Lookups in the Northbound database."""
 
@@ -77,6 +93,12 @@ class NorthboundSource(Protocol):
 
     def nat_entries_of(self, logical_ip: str) -> tuple[NatEntry, ...]:
         """The dnat_and_snat rows that lead to a fixed address."""
+
+    def mapping_sources(self, address: str) -> tuple[MappingUse, ...]:
+        """The ip_port_mappings entries whose source is exactly this canonical address, sorted."""
+
+    def fip_member_uses(self, address: str) -> tuple[MemberUse, ...]:
+        """The Load_Balancers with a floating IP that have a member of this canonical address, sorted."""
 
     def ipv6_hash(self) -> bool:
         """Whether the schema's selection_fields enum has ipv6_src and ipv6_dst."""

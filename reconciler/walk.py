@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ovnlb.desired.compute import Desired, desired_state
 from ovnlb.desired.facts import Health, Topology
@@ -16,30 +16,27 @@ from ovnlb.desired.graph import Graph
 from ovnlb.desired.intent import is_gone
 from ovnlb.desired.model import LoadBalancer, Provisioning
 from ovnlb.desired.notes import PlanWarning
+from ovnlb.desired.rows import NbState
 from ovnlb.diff.compare import plan as compare
+from ovnlb.diff.effects import NeutronWork, neutron_work, sources
 from ovnlb.diff.guard import guarded
-from ovnlb.diff.plan import Effect, Plan
-from ovnlb.diff.policy import Policy
+from ovnlb.diff.plan import Plan
+from ovnlb.diff.policy import Policy, refusals
 from ovnlb.observed.nb import observe
+from ovnlb.observed.port_facts import port_facts
 from ovnlb.observed.source import NeutronSource, NorthboundSource
 from ovnlb.observed.topology import fip_disagreements, subnet_ids, topology
+from ovnlb.reconciler.port_memory import PortMemory
 
 LOG = logging.getLogger(__name__)
-
-EffectsOf = Callable[[LoadBalancer, Topology, Desired], tuple[Effect, ...]]
-
-
-def no_effects(_lb: LoadBalancer, _topo: Topology, _desired: Desired) -> tuple[Effect, ...]:
-    """For worlds without Neutron."""
-    return ()
 
 
 @dataclass(frozen=True)
 class World:
     """What a walk reads, and the options that shape its result.
 
-    health: the Southbound monitors as they are now. effects: what Neutron must do, from
-    `ovnlb.reconciler.ports`; none offline.
+    health: the Southbound monitors as they are now. ports: what this process knows of ports beyond
+    the replica; None for a process that only plans.
     """
 
     nb: NorthboundSource
@@ -47,7 +44,7 @@ class World:
     health: Callable[[], Health]
     policy: Policy = Policy.SYNC
     drain: bool = True
-    effects: EffectsOf = no_effects
+    ports: PortMemory | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +79,44 @@ def walk(lb: LoadBalancer, world: World, fips: Mapping[str, str] | None = None) 
     `fips` is Neutron's listing of floating IPs by VIP port where one was made: the rows then follow
     it, and a disagreement with the Northbound database is a warning. Raises what the sources raise.
     """
-    topo = topology(world.nb, world.neutron, lb, fips)
+    topo = topology(world.nb, world.neutron, lb, None if is_gone(lb) else fips)
+    if world.ports is not None:
+        topo = replace(topo, hm_ports=world.ports.hm_ports(topo.hm_ports, topo.subnets))
     want = desired_state(lb, topo, world.health(), drain=world.drain)
+    have = observe(world.nb, lb.id)
+    work = _neutron_work(lb, topo, want, have, world)
     found = compare(
         want.state,
-        observe(world.nb, lb.id),
+        have,
         world.policy,
         lb_id=lb.id,
         pending=_unsettled(lb),
         provider_switches={name for name, switch in topo.switches.items() if switch.provider},
-        effects=world.effects(lb, topo, want),
-        warnings=(*want.warnings, *_fip_warnings(world, lb, fips)),
+        effects=work.effects,
+        warnings=(*want.warnings, *work.warnings, *_fip_warnings(world, lb, fips)),
         waiting=want.waiting,
     )
-    return Walked(lb, topo, want, guarded(found))
+    return Walked(lb, topo, want, guarded(_with_work(found, work, world.policy)))
+
+
+def _with_work(found: Plan, work: NeutronWork, policy: Policy) -> Plan:
+    """The plan with the changes of NAT rows, which go into the same transaction."""
+    changes = (*found.changes, *work.changes)
+    refused = refusals(policy, changes, found.effects)
+    return replace(found, changes=changes, refused=(*refused, *(work.refused if changes else ())))
+
+
+def _neutron_work(
+    lb: LoadBalancer, topo: Topology, want: Desired, have: NbState, world: World
+) -> NeutronWork:
+    if world.ports is None:
+        facts = port_facts(world.nb, lb, topo, have, want.hm_subnets)
+    else:
+        world.ports.ask(lb.id, want.hm_subnets, sources(want.state))
+        facts = port_facts(world.nb, lb, topo, have, want.hm_subnets, world.ports.released)
+        mac = facts.monitor_mac if world.ports.monitor_mac else None
+        facts = replace(facts, monitor_mac=mac, refused=world.ports.refused())
+    return neutron_work(lb, topo, want, have, facts)
 
 
 def walk_all(
@@ -130,9 +151,7 @@ def _unsettled(lb: LoadBalancer) -> dict[str, str]:
     return {key: status for key, status in statuses.items() if status != Provisioning.ACTIVE}
 
 
-def _fip_warnings(
-    world: World, lb: LoadBalancer, fips: Mapping[str, str] | None
-) -> Iterator[PlanWarning]:
+def _fip_warnings(world: World, lb: LoadBalancer, fips: Mapping[str, str] | None) -> Iterator[PlanWarning]:
     if fips is None or is_gone(lb):
         return
     for item in fip_disagreements(world.nb, lb, fips):
@@ -141,4 +160,3 @@ def _fip_warnings(
             f"Neutron sync needed: VIP port {item.port_id} has floating IP {item.neutron or '(none)'} in "
             f"Neutron and {item.northbound or '(none)'} in the Northbound database",
         )
-

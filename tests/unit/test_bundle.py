@@ -287,7 +287,7 @@ def test_nat_entries_of_either_side():
     nb = BundleNorthbound(
         {"NAT": [central, nat, snat], "Logical_Router": [{"_uuid": "r", "name": "neutron-r1", "nat": ["n1"]}]}
     )
-    first = NatEntry("n1", "neutron-r1", "172.24.4.10", "10.0.0.21", True, "f1", "p1")
+    first = NatEntry("n1", "neutron-r1", "172.24.4.10", "10.0.0.21", True, "f1", "p1", "fa:16:3e:00:00:09")
     second = NatEntry("n2", "", "172.24.4.11", "10.0.0.21", False)
     assert nb.nat_entries("172.24.4.10") == (first,)
     assert nb.nat_entries_of("10.0.0.21") == (first, second)
