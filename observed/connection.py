@@ -156,6 +156,20 @@ class Replica:
             yield
 
     @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of the replica's tables."""
+        return tuple(self._tables)
+
+    def rows(self, table: str) -> Iterator[Any]:
+        """All python-ovs rows of a table. Only inside `snapshot`, and never for one load balancer."""
+        return iter(self._tables[table].rows.values())
+
+    def enum(self, table: str, column: str) -> frozenset[str]:
+        """The values that a column's enum allows; empty for a column without an enum."""
+        allowed = self._tables[table].columns[column].type.key.enum
+        return frozenset() if allowed is None else frozenset(allowed.as_list())
+
+    @property
     def initialised(self) -> bool:
         """Whether the whole database has been received at least once."""
         return bool(self._idl.complete.is_set())

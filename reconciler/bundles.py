@@ -56,7 +56,9 @@ def write_bundle(path: str, parts: Mapping[str, Any]) -> None:
 class BundleInputs:
     """Everything a plan needs, out of a bundle. Raises BundleError on a malformed part."""
 
-    def __init__(self, bundle: Mapping[str, Any], *, drain: bool = True, policy: Policy = Policy.SYNC) -> None:
+    def __init__(
+        self, bundle: Mapping[str, Any], *, drain: bool = True, policy: Policy = Policy.SYNC
+    ) -> None:
         health = bundle_health(bundle.get("sb"))
         self.world = World(
             nb=BundleNorthbound(bundle.get("nb")),

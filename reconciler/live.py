@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from sqlalchemy import Engine
@@ -19,8 +19,10 @@ from ovnlb.observed.neutron import SdkNeutron
 from ovnlb.observed.remotes import Unreachable, WrongDatabase
 from ovnlb.observed.sb import health
 from ovnlb.reconciler.inputs import Scope, require_ids
+from ovnlb.reconciler.rounds import Means
 from ovnlb.reconciler.settings import Settings
 from ovnlb.reconciler.walk import World
+from ovnlb.reconciler.writing import write_batch
 
 
 class NeutronConnection:
@@ -91,6 +93,16 @@ class LiveInputs:
         require_ids(graph, scope.ids)
         return graph
 
+    def means(self, graph: Graph) -> Means:
+        """How a one-shot round reads and writes: floating IPs from one listing for this graph."""
+        ports = {vip.port_id for lb in graph.load_balancers for vip in lb.vips if vip.port_id}
+        return Means(
+            self.world,
+            partial(load_many, self.engine),
+            partial(write_batch, self.nb),
+            fips=self.neutron.floating_ips(ports),
+        )
+
 
 @contextmanager
 def live_inputs(
@@ -102,7 +114,11 @@ def live_inputs(
     `notice` is told. Raises Unreachable, WrongDatabase and the database errors, naming what is wrong.
     """
     with ExitStack() as stack:
-        engine = open_engine(settings.database_url, connect_timeout=settings.database_connect_timeout)
+        engine = open_engine(
+            settings.database_url,
+            connect_timeout=settings.database_connect_timeout,
+            option=settings.database_option,
+        )
         stack.callback(engine.dispose)
         check_schema(engine)
         nb = connect_nb(settings.nb, lock=lock)

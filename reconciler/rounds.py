@@ -48,7 +48,10 @@ SETTLED = frozenset({Result.CHANGED, Result.NOOP})
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """One load balancer's outcome. `update` is what Octavia must be told; None when nothing may be."""
+    """One load balancer's outcome. `update` is what Octavia must be told; None when nothing may be.
+
+    `lb`: its graph as it was read last, None when it was not read or has gone.
+    """
 
     lb_id: str
     result: Result
@@ -56,6 +59,7 @@ class Done:
     update: StatusUpdate | None = None
     error: str = ""
     plans: tuple[Plan, ...] = ()
+    lb: LoadBalancer | None = None
 
 
 Load = Callable[[Collection[str]], Graph]
@@ -88,6 +92,7 @@ class _State:
     """A load balancer on its way through the round."""
 
     lb_id: str
+    lb: LoadBalancer | None = None
     walked: Walked | None = None
     done: Done | None = None
     applied: list[Plan] = field(default_factory=list)
@@ -126,6 +131,7 @@ def _walk_again(ids: Sequence[str], states: Mapping[str, _State], means: Means) 
 
 
 def _walk(state: _State, lb: LoadBalancer, means: Means) -> None:
+    state.lb, state.walked = lb, None
     state.walked = walk(lb, means.world, means.fips)
     if state.walked.plan.refused:
         state.done = _over(state, Result.REFUSED, "; ".join(state.walked.plan.refused))
@@ -171,7 +177,7 @@ def _finish(state: _State, means: Means) -> None:
     outcome = Outcome(frozenset(means.failed(walked.lb)), means.vip_port_exists(walked.lb))
     update = status_update(walked.lb, walked.desired.members, outcome)
     result = Result.CHANGED if state.applied or walked.plan.effects else Result.NOOP
-    state.done = Done(state.lb_id, result, walked, update, plans=tuple(state.applied))
+    state.done = Done(state.lb_id, result, walked, update, plans=tuple(state.applied), lb=walked.lb)
 
 
 def _guarded(state: _State, work: Callable[[], bool | None]) -> bool:
@@ -199,10 +205,8 @@ def _result_of(error: Exception) -> Result:
 
 
 def _over(state: _State, result: Result, error: str) -> Done:
-    return Done(state.lb_id, result, state.walked, None, error, tuple(state.applied))
+    return Done(state.lb_id, result, state.walked, None, error, tuple(state.applied), state.lb)
 
 
 def _has_placeholder(plan: Plan) -> bool:
-    return any(
-        PLACEHOLDER in value for row in plan.want.rows for value in row.ip_port_mappings.values()
-    )
+    return any(PLACEHOLDER in value for row in plan.want.rows for value in row.ip_port_mappings.values())

@@ -38,7 +38,10 @@ def add_inputs(parser: ArgumentParser, bundle: bool = False) -> None:
     parser.add_argument("--project", metavar="ID", help="only the load balancers of this project")
     if bundle:
         parser.add_argument(
-            "--from", dest="bundle", metavar="FILE", help="work offline on a bundle (ovnlb snapshot), - is stdin"
+            "--from",
+            dest="bundle",
+            metavar="FILE",
+            help="work offline on a bundle (ovnlb snapshot), - is stdin",
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+
 from ovnlb.reconciler.commands.options import add_inputs, add_report, inputs, scope
 from ovnlb.reconciler.commands.output import emit, progress, rendered
 from ovnlb.reconciler.exits import Exit, plan_exit

@@ -1,0 +1,75 @@
+"""`ovnlb snapshot`: what a plan depends on, as one file, so that the plan can be made again offline."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from ovnlb.desired.octavia import read_tables
+from ovnlb.observed import dump
+from ovnlb.reconciler.bundles import write_bundle
+from ovnlb.reconciler.commands.options import add_inputs, scope, settings
+from ovnlb.reconciler.commands.output import progress, say
+from ovnlb.reconciler.exits import Exit
+from ovnlb.reconciler.inputs import Scope
+from ovnlb.reconciler.live import LiveInputs, live_inputs
+from ovnlb.reconciler.walk import Pass, walk_all
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """The options of the command."""
+    add_inputs(parser)
+    parser.add_argument("--out", required=True, metavar="FILE", help="the bundle to write, - is stdout")
+
+
+def run(options: Namespace) -> Exit:
+    """Write the bundle of what is in scope."""
+    wanted = scope(options)
+    with live_inputs(settings(options), notice=say) as found:
+        done = walk_all(found.graph(wanted), found.world, progress)
+        parts = bundle_parts(found, done, wanted)
+    write_bundle(options.out, parts)
+    say(f"{options.out}: {len(done.walked)} load balancers")
+    return Exit.ERROR if done.failed else Exit.IN_SYNC
+
+
+def bundle_parts(found: LiveInputs, done: Pass, wanted: Scope) -> dict[str, Any]:
+    """The parts of the bundle, all read from the replicas that the plan was made from."""
+    ids = tuple(walked.lb.id for walked in done.walked) + tuple(failure.lb_id for failure in done.failed)
+    octavia = read_tables(found.engine, found.settings.providers, ids if wanted.partial else None)
+    return {
+        "octavia": octavia,
+        "neutron": neutron_part(done),
+        "nb": dump.northbound(found.nb, ports_used(found, done), set(ids) if wanted.partial else None),
+        "sb": dump.southbound(found.sb) if found.sb is not None else {},
+    }
+
+
+def neutron_part(done: Pass) -> dict[str, list[dict[str, Any]]]:
+    """What Neutron said, as far as the plans asked."""
+    subnets = {subnet.id: subnet for walked in done.walked for subnet in walked.topology.subnets.values()}
+    fips = {port: fip for walked in done.walked for port, fip in walked.topology.fips.items()}
+    return {
+        "networks": [],
+        "subnets": [
+            {"id": subnet.id, "network_id": subnet.network_id, "cidr": subnet.cidr}
+            for _, subnet in sorted(subnets.items())
+        ],
+        "ports": [],
+        "floatingips": [
+            {"id": f"of-{port}", "port_id": port, "floating_ip_address": fip}
+            for port, fip in sorted(fips.items())
+        ],
+    }
+
+
+def ports_used(found: LiveInputs, done: Pass) -> set[str]:
+    """Names of the LSPs that the plans looked at: VIPs', members' and health monitors'."""
+    names: set[str] = set()
+    for walked in done.walked:
+        names.update(vip.port_id for vip in walked.lb.vips if vip.port_id)
+        names.update(name for holders in walked.topology.member_ports.values() for name in holders)
+        for subnet in walked.topology.subnets:
+            if (port := found.nb.hm_port(subnet)) is not None:
+                names.add(port.name)
+    return names
