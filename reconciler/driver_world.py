@@ -7,18 +7,24 @@ own first use.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
 from ovnlb.reconciler import nudge
 from ovnlb.reconciler.driver_lookup import CONNECTIONS, TIMEOUT, DriverLookup
 from ovnlb.reconciler.neutron_client import API, NeutronClient
+
+if TYPE_CHECKING:
+    from ovnlb.reconciler.settings import Settings
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +50,46 @@ def process_world() -> DriverWorld:
 
 
 def make_world(conf: cfg.ConfigOpts) -> DriverWorld:
-    """A world from a parsed configuration. Raises what `settings_from` raises for unusable options."""
-    from ovnlb.reconciler.settings import settings_from
+    """A world from a parsed configuration.
 
-    settings = settings_from(conf)
+    An unusable configuration takes away what depends on it, with an error in the log: what can be
+    checked without is still checked, and a VIP port cannot be made.
+    """
+    from ovnlb.reconciler.settings import SettingsError, settings_from
+
+    try:
+        settings = settings_from(conf)
+    except SettingsError as error:
+        LOG.error("the ovn driver cannot use the configuration: %s", error)
+        return DriverWorld(
+            DriverLookup(partial(_refuse, str(error))),
+            NeutronClient(partial(_refuse, str(error)), API),
+            lambda _: False,
+        )
     return DriverWorld(
-        DriverLookup(partial(_engine, settings.database_url)),
-        NeutronClient(partial(_network, conf, settings.strict_endpoint), API),
+        DriverLookup(partial(_engine, settings)),
+        NeutronClient(partial(_network, settings), API),
         partial(nudge.send, settings.nudge_socket),
     )
 
 
-def _engine(url: str) -> Any:
-    from ovnlb.desired.octavia import open_engine
-
-    return open_engine(url, connect_timeout=TIMEOUT, read_timeout=TIMEOUT, pool_size=CONNECTIONS)
+def _refuse(problem: str) -> Any:
+    raise ValueError(problem)
 
 
-def _network(conf: cfg.ConfigOpts, strict: bool) -> Any:
+def _engine(settings: Settings) -> Any:
+    from ovnlb.desired.octavia_url import open_engine
+
+    return open_engine(
+        settings.database_url,
+        connect_timeout=TIMEOUT,
+        option=settings.database_option,
+        read_timeout=TIMEOUT,
+        pool_size=CONNECTIONS,
+    )
+
+
+def _network(settings: Settings) -> Any:
     from ovnlb.reconciler.neutron_session import open_network
 
-    return open_network(conf, strict)
+    return open_network(settings.neutron_conf, settings.strict_endpoint)

@@ -1,4 +1,4 @@
-"""A private octavia-api with our driver: gunicorn, no Keystone, MariaDB, Neutron over HTTP from memory."""
+"""A private octavia-api with our driver: gunicorn, MariaDB, Neutron and Keystone over HTTP from memory."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 import pymysql
 from driver_world import NudgeSocket
 from octavia_api.standin import StandIn
+from servers.keystone import FakeKeystone, endpoint, network
 from servers.mariadb import MariaDb
 from servers.neutron import FakeNeutron
 from stack import settings
@@ -30,6 +31,13 @@ HEADERS = {
 }
 
 
+# Endpoints that must not be used: other interface, other region.
+ELSEWHERE = (
+    endpoint("public", "http://127.0.0.1:9/public"),
+    endpoint("internal", "http://127.0.0.1:9/other", region="RegionTwo"),
+)
+
+
 @dataclass(frozen=True)
 class Reply:
     """One HTTP answer. `seconds` from request to answer."""
@@ -44,10 +52,9 @@ class Reply:
         return str(self.body.get("faultstring") or self.body.get("debuginfo") or self.body)
 
 
-def configuration(directory: Path, port: int, database: str, neutron: str) -> settings.Sections:
-    """octavia.conf without Keystone: `auth_section`, since [neutron] has a deprecated `endpoint`."""
+def configuration(directory: Path, port: int, database: str, keystone: FakeKeystone) -> settings.Sections:
+    """octavia.conf: users are not authenticated, Octavia towards Neutron is, inheriting [service_auth]."""
     run = directory / "run"
-    unauthenticated = {"auth_section": "noauth", "endpoint_override": neutron}
     return {
         "DEFAULT": {"transport_url": "fake://", "host": "api"},
         "api_settings": {
@@ -69,9 +76,8 @@ def configuration(directory: Path, port: int, database: str, neutron: str) -> se
         "driver_agent": {
             f"{kind}_socket_path": run / f"{kind}.sock" for kind in ("status", "stats", "get")
         },
-        "service_auth": {"auth_section": "noauth"},
-        "neutron": unauthenticated,
-        "noauth": {"auth_type": "none", "endpoint": neutron},
+        "service_auth": keystone.options,
+        "neutron": {"region_name": "RegionOne", "valid_interfaces": "internal"},
         "oslo_messaging": {"topic": "octavia_prov"},
     }
 
@@ -90,7 +96,8 @@ class Octavia:
             "LANG": "C.UTF-8",
         }
         self.processes = Processes(directory / "logs", environment)
-        sections = configuration(directory, self.port, mariadb.url(self.schema), neutron.url)
+        self.keystone = FakeKeystone([network([endpoint("internal", neutron.url), *ELSEWHERE])])
+        sections = configuration(directory, self.port, mariadb.url(self.schema), self.keystone)
         self.conf = directory / "octavia.conf"
         self.conf.write_text(settings.render(sections).replace("%", "%%"))
         self.nudges = NudgeSocket(directory / "run" / "ovnlb.sock")
@@ -114,6 +121,7 @@ class Octavia:
         self.processes.stop_all()
         self.nudges.close()
         self.standin.close()
+        self.keystone.close()
 
     def request(self, method: str, path: str, body: dict[str, Any] | None = None) -> Reply:
         """One request below /v2."""
