@@ -6,10 +6,11 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from ovs import poller
 from ovs.db import idl
 from ovsdbapp import exceptions
 from ovsdbapp.backend.ovs_idl import transaction
+
+from ovnlb.observed.polling import Poller
 
 ATTEMPTS = 8
 # How long to wait for the update that made a prerequisite fail; the server sends it with the refusal.
@@ -80,7 +81,7 @@ class Commit(transaction.Transaction):  # type: ignore[misc]
             status = txn.commit()
             if status != txn.INCOMPLETE:
                 break
-            waiter = poller.Poller()
+            waiter = Poller()
             made.wait(waiter)
             txn.wait(waiter)
             self._block(waiter, self._deadline, "the server has not answered; the outcome is unknown")
@@ -91,7 +92,7 @@ class Commit(transaction.Transaction):  # type: ignore[misc]
         made, until = self.api.idl, min(self._deadline, time.monotonic() + _UPDATE_PATIENCE)
         made.run()
         while not made.live or (made.change_seqno == seqno and time.monotonic() < until):
-            waiter = poller.Poller()
+            waiter = Poller()
             made.wait(waiter)
             if made.live:
                 waiter.timer_wait(max(1, int((until - time.monotonic()) * 1000)))

@@ -22,6 +22,7 @@ from ovsdbapp.backend.ovs_idl import connection
 
 from ovnlb.observed import datum
 from ovnlb.observed.commit import Commit
+from ovnlb.observed.polling import Link
 from ovnlb.observed.remotes import Unreachable, WrongDatabase, fetch_schema, tls
 from ovnlb.observed.source import Endpoint
 
@@ -310,19 +311,12 @@ def start(made: ReplicaIdl, database: str) -> Any:
     """
     endpoint = made.endpoint
     backend = type(f"{database}Backend", (ovs_idl.Backend,), {"_ovsdb_connection": None})
-    link = connection.Connection(made, endpoint.timeout)
-    try:
-        api = backend(link, start=False, auto_index=False)
-        link.start()
-        complete = made.complete.wait(endpoint.timeout)
-    except Exception as error:
-        made.close()
-        link.txns.close()
-        raise Unreachable(
-            f"{database} at {endpoint.remotes} sent nothing within {endpoint.timeout:g} s "
-            f"(a cluster without a leader?): {error}"
-        ) from error
-    if not complete:
+    api = backend(Link(made, endpoint.timeout), start=False, auto_index=False)
+    api.ovsdb_connection.start()
+    if not made.complete.wait(endpoint.timeout):
         Replica(api, endpoint).close()
-        raise Unreachable(f"{database} at {endpoint.remotes} is not complete after {endpoint.timeout:g} s")
+        raise Unreachable(
+            f"{database} at {endpoint.remotes} is not complete after {endpoint.timeout:g} s"
+            " (a cluster without a leader?)"
+        )
     return api

@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ovs import jsonrpc, poller, stream
+from ovs import jsonrpc, stream
 
+from ovnlb.observed.polling import Poller
 from ovnlb.observed.source import Endpoint
 
 _TLS = threading.RLock()
@@ -125,10 +126,7 @@ def _why_no_schema(remote: str, database: str, error: str) -> str:
 def _call(remote: str, method: str, params: Sequence[Any], patience: float) -> Any:
     """One JSON-RPC call. Raises OSError (ETIMEDOUT after `patience` seconds) and _Refused."""
     deadline = time.monotonic() + patience
-    error, opened = stream.Stream.open_block(stream.Stream.open(remote), int(patience * 1000))
-    if error:
-        raise OSError(error, os.strerror(error))
-    connection = jsonrpc.Connection(opened)
+    connection = jsonrpc.Connection(_open(remote, deadline))
     try:
         request = jsonrpc.Message.create_request(method, list(params))
         error = connection.send(request)
@@ -152,14 +150,34 @@ def _error_text(error: Any) -> str:
     return str(error)
 
 
+def _open(remote: str, deadline: float) -> Any:
+    """A connected stream."""
+    error, opened = stream.Stream.open(remote)
+    while not error and (error := opened.connect()) == errno.EAGAIN:
+        opened.run()
+        waiter = Poller()
+        opened.run_wait(waiter)
+        opened.connect_wait(waiter)
+        error = _block(waiter, deadline)
+    if error:
+        if opened is not None:
+            opened.close()
+        raise OSError(abs(error), os.strerror(abs(error)))
+    return opened
+
+
 def _await(connection: Any, deadline: float) -> int:
     """Wait until the connection may have something; ETIMEDOUT once the deadline has passed."""
+    waiter = Poller()
+    connection.wait(waiter)
+    connection.recv_wait(waiter)
+    return _block(waiter, deadline)
+
+
+def _block(waiter: Poller, deadline: float) -> int:
     left = deadline - time.monotonic()
     if left <= 0:
         return errno.ETIMEDOUT
-    waiter = poller.Poller()
-    connection.wait(waiter)
-    connection.recv_wait(waiter)
     waiter.timer_wait(int(left * 1000) + 1)
     waiter.block()
     return 0

@@ -288,8 +288,8 @@ class OvsdbServer:
         """Make the empty standalone database."""
         _tool("create", self.file, schema_file or SCHEMAS[self.db])
 
-    def start(self) -> None:
-        """Start the process and wait until it answers."""
+    def start(self, *options: str) -> None:
+        """Start the process, with more options of its own, and wait until it answers."""
         table = _GLOBAL.get(self.db)
         remotes = [f"--remote=punix:{self.socket}"]
         remotes += [f"--remote=ptcp:{self.port}:127.0.0.1"] if self.port else []
@@ -301,6 +301,7 @@ class OvsdbServer:
                 f"--log-file={self.directory / self.name}.log",
                 f"--unixctl={self.control}",
                 *remotes,
+                *options,
                 str(self.file),
             ],
             stdin=subprocess.DEVNULL,
