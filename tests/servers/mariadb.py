@@ -90,25 +90,35 @@ def _await_start(server: MariaDb, log: Path) -> None:
 @contextmanager
 def running_mariadb(*arguments: str) -> Iterator[MariaDb]:
     """A new, empty server with these extra arguments; without any it does not listen on TCP."""
-    directory = Path(tempfile.mkdtemp(prefix="ovnlb-db-"))
-    data, socket, log = directory / "data", directory / "s", directory / "log"
-    data.mkdir()
-    install = [_binary("mariadb-install-db"), "--no-defaults", f"--datadir={data}", "--user=root"]
-    install += ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]
-    subprocess.run(install, check=True, capture_output=True)
-    command = [_binary("mariadbd"), "--no-defaults", f"--datadir={data}", f"--socket={socket}"]
-    command += ["--user=root", f"--pid-file={directory / 'pid'}", f"--log-error={log}"]
+    with tempfile.TemporaryDirectory(prefix="ovnlb-db-", ignore_cleanup_errors=True) as name:
+        directory = Path(name)
+        log = directory / "log"
+        _install(directory)
+        process = _launch(directory, log, arguments or ("--skip-networking",))
+        try:
+            server = MariaDb(directory / "s", process)
+            _await_start(server, log)
+            yield server
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _install(directory: Path) -> None:
+    (directory / "data").mkdir()
+    command = [_binary("mariadb-install-db"), "--no-defaults", f"--datadir={directory / 'data'}"]
+    command += ["--user=root", "--auth-root-authentication-method=normal", "--skip-test-db"]
+    done = subprocess.run([*command, "--skip-name-resolve"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.fail(f"mariadb-install-db: {done.stdout[-2000:]}{done.stderr[-2000:]}", pytrace=False)
+
+
+def _launch(directory: Path, log: Path, arguments: tuple[str, ...]) -> subprocess.Popen[bytes]:
+    command = [_binary("mariadbd"), "--no-defaults", f"--datadir={directory / 'data'}", "--user=root"]
+    command += [f"--socket={directory / 's'}", f"--pid-file={directory / 'pid'}", f"--log-error={log}"]
     command += ["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=64M", "--skip-log-bin"]
-    command += ["--innodb-doublewrite=0", "--skip-name-resolve", *(arguments or ["--skip-networking"])]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        server = MariaDb(socket, process)
-        _await_start(server, log)
-        yield server
-    finally:
-        process.kill()
-        process.wait()
-        shutil.rmtree(directory, ignore_errors=True)
+    command += ["--innodb-doublewrite=0", "--skip-name-resolve", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 @pytest.fixture(scope="session")
