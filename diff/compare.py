@@ -42,7 +42,8 @@ def plan(
     reasons; None when it is not known. gone: why an empty `want` deletes rows. provider_switches:
     names of switches that no row may be on. in_use: whether a UUID is that of a row which is
     none of this load balancer's (a renamed row, a check that hangs on another LB), told from the
-    snapshot that `have` was read from. effects, warnings and waiting come from the stages before, and are carried along.
+    snapshot that `have` was read from. effects, warnings and waiting come from the stages before,
+    and are carried along.
     """
     comparison = _Comparison(lb_id, Work(pending), frozenset(provider_switches), in_use, gone)
     changes = () if equal(want, have) else tuple(comparison.changes(want, have))

@@ -47,19 +47,20 @@ def summary_line(report: Document) -> str:
         if counts[key]
     ]
     if not counts["changes"] and not counts["effects"]:
-        tail = f" ({', '.join(rest)})" if rest else ""
-        return f"No changes: {total} checked, the Northbound database is as Octavia asks{tail}."
-    work = [_count(counts["changes"], "change")]
+        if rest:
+            return f"No changes to make: {counts['in_sync']} of {total} in sync, {', '.join(rest)}."
+        return f"No changes: {total} checked, the Northbound database is as Octavia asks."
+    drift = f" ({counts['drift']} of drift)" if counts["drift"] else ""
+    work = [_count(counts["changes"], "change") + drift]
     if counts["effects"]:
         work.append(_count(counts["effects"], "Neutron effect"))
-    drift = f", {counts['drift']} of them drift" if counts["drift"] else ""
     rest = [f"{counts['in_sync']} in sync", *rest]
-    return f"Plan: {' and '.join(work)}{drift} in {counts['differ']} of {total}; {', '.join(rest)}."
+    return f"Plan: {' and '.join(work)} in {counts['differ']} of {total}; {', '.join(rest)}."
 
 
 def change_line(change: Document, verbose: bool = False) -> str:
     """What one change does, without its symbol and reason."""
-    where, before, after = change_target(change), change["before"], change["after"]
+    where, before, after = change_target(change, verbose), change["before"], change["after"]
     match change["op"]:
         case "insert" | "delete":
             columns = after if change["op"] == "insert" else before
@@ -74,15 +75,22 @@ def change_line(change: Document, verbose: bool = False) -> str:
             return where
 
 
-def change_target(change: Document) -> str:
-    """The object that a change is about: table, row, column and key as far as there are any."""
+def change_target(change: Document, verbose: bool = True) -> str:
+    """The object that a change is about: table, row, column and key as far as there are any.
+
+    Row UUIDs are cut to their first part unless `verbose`.
+    """
     if change["op"] in ("attach", "detach"):
-        return f"{change['table']} {change['row']}: load balancer row {change['key']}"
-    name = f"{change['table']} {change['row']}"
+        return f"{change['table']} {change['row']}: row {_uuid(change['key'], verbose)}"
+    name = f"{change['table']} {_uuid(change['row'], verbose)}"
     if change["column"] is None:
         return name
     key = f"[{change['key']}]" if change["key"] is not None else ""
     return f"{name} {change['column']}{key}"
+
+
+def _uuid(text: str, verbose: bool) -> str:
+    return text if verbose else text.partition("-")[0]
 
 
 def value(item: Any, verbose: bool = True) -> str:
