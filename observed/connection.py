@@ -22,6 +22,7 @@ from ovsdbapp.backend.ovs_idl import connection
 
 from ovnlb.observed import datum
 from ovnlb.observed.commit import Commit
+from ovnlb.observed.framing import adopt_session
 from ovnlb.observed.polling import Link
 from ovnlb.observed.remotes import Unreachable, WrongDatabase, fetch_schema, tls
 from ovnlb.observed.source import Endpoint
@@ -72,6 +73,7 @@ class ReplicaIdl(connection.OvsdbIdl):  # type: ignore[misc]
 
     def __init__(self, endpoint: Endpoint, helper: Any, **options: Any) -> None:
         super().__init__(endpoint.remotes, helper, **options)
+        adopt_session(self._session)
         self.endpoint, self.guard, self.complete = endpoint, threading.RLock(), threading.Event()
         self.loads = 0
         self.on_row: Callable[[str, Any], None] = lambda event, row: None

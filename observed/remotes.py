@@ -13,6 +13,7 @@ from typing import Any
 
 from ovs import jsonrpc, stream
 
+from ovnlb.observed.framing import adopt
 from ovnlb.observed.polling import Poller
 from ovnlb.observed.source import Endpoint
 
@@ -126,7 +127,7 @@ def _why_no_schema(remote: str, database: str, error: str) -> str:
 def _call(remote: str, method: str, params: Sequence[Any], patience: float) -> Any:
     """One JSON-RPC call. Raises OSError (ETIMEDOUT after `patience` seconds) and _Refused."""
     deadline = time.monotonic() + patience
-    connection = jsonrpc.Connection(_open(remote, deadline))
+    connection = adopt(jsonrpc.Connection(_open(remote, deadline)))
     try:
         request = jsonrpc.Message.create_request(method, list(params))
         error = connection.send(request)
