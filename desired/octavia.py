@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -28,6 +29,7 @@ from ovnlb.desired.octavia_url import open_engine as open_engine
 CHUNK = 500  # ids in one IN list
 
 Condition = sa.ColumnElement[bool]
+Queries = Mapping[str, sa.Select[Any]]
 Rows = dict[str, list[Row]]
 
 
@@ -45,6 +47,67 @@ HAS_L7 = (
 L7_JOIN = POLICY.join(LISTENER, POLICY.c.listener_id == LISTENER.c.id).join(
     LB, LISTENER.c.load_balancer_id == LB.c.id
 )
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """Statements that differ in parameters only: made once, since making costs more than a small read."""
+
+    queries: Queries
+    l7_queries: Queries
+
+
+def _queries(condition: Condition) -> Queries:
+    """The six queries for the load balancers that a condition selects.
+
+    `load_balancer` brings its VIP's columns along, `pool` those of its session persistence, and
+    `listener` whether it has l7 policies.
+    """
+    pool_of_lb = POOL.c.load_balancer_id == LB.c.id
+    return {
+        "load_balancer": sa.select(*LB.c, *VIP.c)
+        .select_from(LB.outerjoin(VIP, VIP.c.load_balancer_id == LB.c.id))
+        .where(condition),
+        "additional_vip": sa.select(*ADDITIONAL.c)
+        .select_from(ADDITIONAL.join(LB, ADDITIONAL.c.load_balancer_id == LB.c.id))
+        .where(condition),
+        "listener": sa.select(*LISTENER.c, HAS_L7)
+        .select_from(LISTENER.join(LB, LISTENER.c.load_balancer_id == LB.c.id))
+        .where(condition),
+        "pool": sa.select(*POOL.c, *PERSISTENCE.c)
+        .select_from(POOL.join(LB, pool_of_lb).outerjoin(PERSISTENCE, PERSISTENCE.c.pool_id == POOL.c.id))
+        .where(condition),
+        "member": sa.select(*MEMBER.c)
+        .select_from(MEMBER.join(POOL, WITH_POOL).join(LB, pool_of_lb))
+        .where(condition),
+        "health_monitor": sa.select(*MONITOR.c)
+        .select_from(MONITOR.join(POOL, MONITOR.c.pool_id == POOL.c.id).join(LB, pool_of_lb))
+        .where(condition),
+    }
+
+
+def _l7_queries(condition: Condition) -> Queries:
+    return {
+        "l7policy": sa.select(*POLICY.c).select_from(L7_JOIN).where(condition),
+        "l7rule": sa.select(*RULE.c)
+        .select_from(L7_JOIN.join(RULE, RULE.c.l7policy_id == POLICY.c.id))
+        .where(condition),
+    }
+
+
+def _scope(condition: Condition) -> _Scope:
+    return _Scope(_queries(condition), _l7_queries(condition))
+
+
+# As MariaDB's collation compares, on SQLite too.
+PROVIDER = sa.func.lower(LB.c.provider)
+ALIVE = sa.and_(
+    PROVIDER.in_(sa.bindparam("providers", expanding=True)), LB.c.provisioning_status != "DELETED"
+)
+LIVING = _scope(ALIVE)
+OF_PROJECT = _scope(sa.and_(ALIVE, LB.c.project_id == sa.bindparam("project")))
+BY_ID = _scope(LB.c.id.in_(sa.bindparam("ids", expanding=True)))
+Selection = tuple[_Scope, Mapping[str, Any]]
 
 
 def load_all(engine: sa.Engine, providers: Collection[str], project_id: str | None = None) -> Graph:
@@ -100,8 +163,13 @@ def statuses_of(engine: sa.Engine, ids: Collection[str]) -> dict[str, tuple[str,
     """
     query = sa.select(LB.c.id, LB.c.provisioning_status, LB.c.provider, LB.c.updated_at)
     with _snapshot(engine) as connection:
-        found = [row for part in _of_ids(ids) for row in connection.execute(query.where(part))]
+        found = [row for chunk in _chunks(ids) for row in connection.execute(query.where(LB.c.id.in_(chunk)))]
     return {lb_id: (status, provider or "", updated) for lb_id, status, provider, updated in found}
+
+
+def living_ids(engine: sa.Engine, providers: Collection[str]) -> list[str]:
+    """Ids of all load balancers of these providers that are not DELETED."""
+    return [row[0] for row in _rows(engine, sa.select(LB.c.id).where(_living(providers, None)))]
 
 
 def newest_created_at(engine: sa.Engine) -> datetime | None:
@@ -138,71 +206,46 @@ def _first(engine: sa.Engine, query: sa.Select[Any]) -> str | None:
 
 
 def _of_providers(providers: Collection[str]) -> Condition:
-    """As MariaDB's collation compares, on SQLite too."""
-    return sa.func.lower(LB.c.provider).in_(sorted({name.lower() for name in providers}))
+    return PROVIDER.in_(_lower(providers))
 
 
-def _living(providers: Collection[str], project_id: str | None) -> Condition:
-    condition = sa.and_(_of_providers(providers), LB.c.provisioning_status != "DELETED")
-    return condition if project_id is None else sa.and_(condition, LB.c.project_id == project_id)
+def _lower(providers: Collection[str]) -> list[str]:
+    return sorted({name.lower() for name in providers})
 
 
-def _of_ids(ids: Collection[str]) -> list[Condition]:
-    """One condition for every CHUNK ids."""
+def _living(providers: Collection[str], project_id: str | None) -> Selection:
+    wanted = _lower(providers)
+    if project_id is None:
+        return LIVING, {"providers": wanted}
+    return OF_PROJECT, {"providers": wanted, "project": project_id}
+
+
+def _chunks(ids: Collection[str]) -> list[list[str]]:
     wanted = sorted(set(ids))
-    return [LB.c.id.in_(wanted[start : start + CHUNK]) for start in range(0, len(wanted), CHUNK)]
+    return [wanted[start : start + CHUNK] for start in range(0, len(wanted), CHUNK)]
 
 
-def _queries(condition: Condition) -> Mapping[str, sa.Select[Any]]:
-    """The six queries for the load balancers that a condition selects.
-
-    `load_balancer` brings its VIP's columns along, `pool` those of its session persistence, and
-    `listener` whether it has l7 policies.
-    """
-    pool_of_lb = POOL.c.load_balancer_id == LB.c.id
-    return {
-        "load_balancer": sa.select(*LB.c, *VIP.c)
-        .select_from(LB.outerjoin(VIP, VIP.c.load_balancer_id == LB.c.id))
-        .where(condition),
-        "additional_vip": sa.select(*ADDITIONAL.c)
-        .select_from(ADDITIONAL.join(LB, ADDITIONAL.c.load_balancer_id == LB.c.id))
-        .where(condition),
-        "listener": sa.select(*LISTENER.c, HAS_L7)
-        .select_from(LISTENER.join(LB, LISTENER.c.load_balancer_id == LB.c.id))
-        .where(condition),
-        "pool": sa.select(*POOL.c, *PERSISTENCE.c)
-        .select_from(POOL.join(LB, pool_of_lb).outerjoin(PERSISTENCE, PERSISTENCE.c.pool_id == POOL.c.id))
-        .where(condition),
-        "member": sa.select(*MEMBER.c)
-        .select_from(MEMBER.join(POOL, WITH_POOL).join(LB, pool_of_lb))
-        .where(condition),
-        "health_monitor": sa.select(*MONITOR.c)
-        .select_from(MONITOR.join(POOL, MONITOR.c.pool_id == POOL.c.id).join(LB, pool_of_lb))
-        .where(condition),
-    }
+def _of_ids(ids: Collection[str]) -> list[Selection]:
+    """One selection for every CHUNK ids."""
+    return [(BY_ID, {"ids": chunk}) for chunk in _chunks(ids)]
 
 
-def _l7_queries(condition: Condition) -> Mapping[str, sa.Select[Any]]:
-    return {
-        "l7policy": sa.select(*POLICY.c).select_from(L7_JOIN).where(condition),
-        "l7rule": sa.select(*RULE.c)
-        .select_from(L7_JOIN.join(RULE, RULE.c.l7policy_id == POLICY.c.id))
-        .where(condition),
-    }
-
-
-def _read(connection: sa.Connection, conditions: Sequence[Condition]) -> Rows:
-    """The rows of every table, each with its COLUMNS, for the load balancers of these conditions."""
+def _read(connection: sa.Connection, selections: Sequence[Selection]) -> Rows:
+    """The rows of every table, each with its COLUMNS, for the load balancers of these selections."""
     rows: Rows = {table: [] for table in COLUMNS}
-    for condition in conditions:
-        found = {table: connection.execute(query).all() for table, query in _queries(condition).items()}
+    for scope, parameters in selections:
+        found = _results(connection, scope.queries, parameters)
         if any(listener.has_l7 for listener in found["listener"]):
-            found |= {
-                table: connection.execute(query).all() for table, query in _l7_queries(condition).items()
-            }
+            found |= _results(connection, scope.l7_queries, parameters)
         for table, some in found.items():
             _sort_in(rows, table, some)
     return rows
+
+
+def _results(
+    connection: sa.Connection, queries: Queries, parameters: Mapping[str, Any]
+) -> dict[str, Sequence[sa.Row[Any]]]:
+    return {table: connection.execute(query, parameters).all() for table, query in queries.items()}
 
 
 def _sort_in(rows: Rows, table: str, found: Sequence[sa.Row[Any]]) -> None:
