@@ -79,6 +79,14 @@ def load_northbound(server: OvsdbServer, nb: NbReplica, state: dict[str, Any]) -
     )
 
 
+def northbound_before(step: Step) -> dict[str, Any]:
+    """The state that the step found; NAT rows of a topology that came with the step, too."""
+    state = step.nb("nb_before")
+    nat = {row["_uuid"]: row for row in step.topology.get("NAT", [])}
+    nat.update((row["_uuid"], row) for row in state.get("NAT", []) if row["_uuid"] in nat)
+    return {**state, "NAT": list(nat.values())}
+
+
 def without_gateways(row: dict[str, Any]) -> dict[str, Any]:
     """A gateway by its chassis group is one by `neutron:is_ext_gw` in every recording, too."""
     return {key: value for key, value in row.items() if key not in NOT_LOADED}
@@ -91,7 +99,7 @@ def test_step_is_taken_over(name: str, nb_server: OvsdbServer, replica: NbReplic
     for step in load_scenario(name).steps:
         if step.octavia is not None:
             write_tables(tables, step.octavia)
-            load_northbound(nb_server, replica, step.nb("nb_before"))
+            load_northbound(nb_server, replica, northbound_before(step))
             taken_over(step, replica, engine)
     engine.dispose()
     tables.dispose()

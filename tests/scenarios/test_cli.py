@@ -1,0 +1,210 @@
+"""The command line on real parts: an Octavia database, a private ovsdb-server, Neutron over HTTP."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scenario_files import load_scenario
+from servers.neutron import FakeNeutron
+from servers.octavia_db import write_tables, writer
+from servers.ovsdb import OvsdbServer, insert_rows
+
+from ovnlb.observed.idl import connect_nb
+from ovnlb.observed.source import Endpoint
+from ovnlb.reconciler.cli import main
+
+LB = "1b000000-0000-4000-8000-000000000001"
+GONE_COLUMNS = {"ha_chassis_group", "gateway_chassis"}
+
+Ran = tuple[int, str, str]
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """The configuration file and the servers behind it."""
+
+    config: Path
+    nb: OvsdbServer
+    database: str
+    run: Callable[..., Ran]
+
+
+@pytest.fixture
+def cloud(
+    tmp_path: Path,
+    nb_server: OvsdbServer,
+    sb_server: OvsdbServer,
+    fake_neutron: FakeNeutron,
+    octavia_url: str,
+    capsys: pytest.CaptureFixture[str],
+) -> Cloud:
+    """The cloud of a recorded scenario after its members were added, before any row is right."""
+    step = load_scenario("two_lbs_same_network").steps[9]
+    assert step.octavia is not None
+    engine = writer(octavia_url)
+    write_tables(engine, step.octavia)
+    engine.dispose()
+    fake_neutron.load(step.neutron)
+    tables = {
+        name: [{key: value for key, value in row.items() if key not in GONE_COLUMNS} for row in rows]
+        for name, rows in step.topology.items()
+    }
+    insert_rows(nb_server.unix, "OVN_Northbound", {"NB_Global": [{"_uuid": "global"}], **tables})
+    config = tmp_path / "octavia.conf"
+    config.write_text(
+        f"[database]\nconnection = {octavia_url}\n"
+        f"[ovn]\novn_nb_connection = {nb_server.unix}\novn_sb_connection = {sb_server.unix}\n"
+        "ovsdb_connection_timeout = 5\n"
+        f"[neutron]\nauth_type = none\nendpoint_override = {fake_neutron.url}\n"
+        f"[driver_agent]\nstatus_socket_path = {tmp_path}/status.sock\n"
+    )
+
+    def run(*arguments: str) -> Ran:
+        code = main([arguments[0], "--config-file", str(config), *arguments[1:]])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return Cloud(config, nb_server, octavia_url, run)
+
+
+def rows(cloud: Cloud) -> list[dict[str, Any]]:
+    """The Load_Balancer rows of the server."""
+    return sorted(
+        cloud.nb.transact({"op": "select", "table": "Load_Balancer", "where": []})[0]["rows"],
+        key=lambda row: row["name"],
+    )
+
+
+def test_plan_apply_plan(cloud: Cloud) -> None:
+    """A plan differs, apply writes, the next plan is in sync, and another apply writes nothing."""
+    code, out, _ = cloud.run("plan", "--format", "json")
+    planned = json.loads(out)
+    assert code == 2
+    assert planned["format_version"] == "1.0"
+    assert {change["reason"] for part in planned["load_balancers"] for change in part["changes"]}
+    assert rows(cloud) == []
+    code, out, err = cloud.run("apply", "--format", "json")
+    assert code == 0, (out, err)
+    assert [row["name"] for row in rows(cloud)] == [part["id"] for part in planned["load_balancers"]]
+    before = rows(cloud)
+    assert cloud.run("plan")[0] == 0
+    code, out, _ = cloud.run("apply")
+    assert code == 0
+    assert "Nothing had to be written." in out
+    assert rows(cloud) == before
+
+
+def test_scope_leaves_the_others_alone(cloud: Cloud) -> None:
+    """`--lb` and `--project` limit what is planned and written."""
+    assert cloud.run("apply", "--lb", LB)[0] == 0
+    assert [row["name"] for row in rows(cloud)] == [LB]
+    assert cloud.run("plan", "--lb", LB)[0] == 0
+    assert cloud.run("plan")[0] == 2
+    code, out, _ = cloud.run("plan", "--project", str(uuid.uuid4()), "--format", "json")
+    assert (code, json.loads(out)["load_balancers"]) == (0, [])
+
+
+def test_unknown_id_is_named(cloud: Cloud) -> None:
+    """An id that does not exist ends in a message that names it, and nothing is written."""
+    for command in ("plan", "apply"):
+        code, _, err = cloud.run(command, "--lb", "no-such-id")
+        assert code == 1
+        assert "no-such-id" in err
+    assert rows(cloud) == []
+
+
+def test_held_lock_stops_apply(cloud: Cloud) -> None:
+    """While another process holds the lock `apply` writes nothing and says why; `plan` still works."""
+    holder = connect_nb(Endpoint(cloud.nb.unix, timeout=5), lock=True)
+    try:
+        assert holder.wait_for(lambda: holder.has_lock, 5)
+        code, _, err = cloud.run("apply")
+        assert code == 1
+        assert "lock" in err
+        assert cloud.run("plan")[0] == 2
+        assert rows(cloud) == []
+    finally:
+        holder.close()
+
+
+def test_show_tells_graph_rows_and_differences(cloud: Cloud) -> None:
+    """`show` has the graph, the desired and found rows, and the differences; afterwards none."""
+    code, out, _ = cloud.run("show", LB)
+    assert code == 2
+    assert "Differences:" in out
+    assert f"Load balancer {LB}" in out
+    cloud.run("apply")
+    code, out, _ = cloud.run("show", LB, "--format", "json")
+    document = json.loads(out)
+    assert code == 0
+    assert document["graph"]["id"] == LB
+    assert document["found"]["Load_Balancer"][0]["name"] == LB
+    assert document["load_balancers"][0]["changes"] == []
+
+
+def test_snapshot_gives_the_same_plan_offline(cloud: Cloud, tmp_path: Path) -> None:
+    """A plan made from the bundle, without any server, is the plan made live."""
+    cloud.run("apply", "--lb", LB)
+    bundle = tmp_path / "bundle.json"
+    assert cloud.run("snapshot", "--out", str(bundle))[0] == 0
+    live = json.loads(cloud.run("plan", "--with", "desired", "--format", "json")[1])
+    offline = cloud.run("plan", "--from", str(bundle), "--with", "desired", "--format", "json")
+    assert json.loads(offline[1]) == live
+    assert offline[0] == 2
+    one = tmp_path / "one.json"
+    assert cloud.run("snapshot", "--lb", LB, "--out", str(one))[0] == 0
+    assert cloud.run("plan", "--from", str(one))[0] == 0
+
+
+def test_statuses_in_sending_order(cloud: Cloud) -> None:
+    """`plan --with statuses` lists the messages that octavia-lib would take, the LB's record last."""
+    document = json.loads(cloud.run("plan", "--with", "statuses", "--format", "json")[1])
+    sent = document["statuses"]
+    assert sent
+    assert list(sent[-1])[-1] == "loadbalancers"
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("[ovn]\novn_nb_connection = tcp:127.0.0.1", "ovn_nb_connection"),
+        ("[ovn]\novn_nb_connection = unix:/nonexistent/nb.sock", "/nonexistent/nb.sock"),
+        ("[ovn]\novn_nb_ca_cert = /nonexistent/ca.pem\novn_nb_connection = ssl:127.0.0.1:1", "ca"),
+        ("[database]\nconnection = mysql://nobody@127.0.0.1:1/octavia", "127.0.0.1"),
+        ("[database]\nconnection = postgresql://host/octavia", "connection"),
+        ("[neutron]\nauth_type = none\nendpoint_override = http://127.0.0.1:1", "Neutron"),
+    ],
+    ids=["nb-malformed", "nb-missing", "tls-missing", "db-down", "db-unknown", "neutron-down"],
+)
+def test_bad_configuration_is_named(cloud: Cloud, line: str, names: str, tmp_path: Path) -> None:
+    """A wrong option or a lost server: exit 1, a message that names it, nothing written."""
+    extra = tmp_path / "extra.conf"
+    extra.write_text(line + "\n")
+    for command in ("plan", "apply"):
+        code, out, err = cloud.run(command, "--config-file", str(extra))
+        assert (code, out) == (1, "")
+        assert names in err
+        assert "Traceback" not in err
+    assert rows(cloud) == []
+
+
+def test_one_broken_lb_does_not_stop_the_others(cloud: Cloud) -> None:
+    """An LB without a VIP row is listed as an error, the other one is written, the exit code says so."""
+    step = load_scenario("two_lbs_same_network").steps[9]
+    assert step.octavia is not None
+    engine = writer(cloud.database)
+    vips = [row for row in step.octavia["vip"] if row["load_balancer_id"] != LB]
+    write_tables(engine, {**step.octavia, "vip": vips})
+    engine.dispose()
+    code, out, _ = cloud.run("apply", "--format", "json")
+    assert code == 1
+    assert [row["name"] for row in rows(cloud)] == [vips[0]["load_balancer_id"]]
+    assert LB in out
+    code, out, _ = cloud.run("plan", "--format", "json")
+    assert (code, [item["id"] for item in json.loads(out)["errors"]]) == (1, [LB])
