@@ -19,6 +19,8 @@ COMMANDS = {
     "apply": "make the Northbound rows equal to what Octavia's users asked for",
     "show": "show all about one load balancer: graph, rows, differences, warnings",
     "snapshot": "write what a plan depends on into a bundle file",
+    "wait": "wait until a load balancer is no longer pending",
+    "run": "keep every load balancer as it must be, until told to stop",
     "demo": "run the main job on a private database and a private OVN Northbound",
 }
 
