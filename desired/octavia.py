@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from ovnlb.desired.columns import COLUMNS, TIMES, Row
 from ovnlb.desired.graph import Graph, assemble, collector_paused
 from ovnlb.desired.jsonrows import to_dicts
-from ovnlb.desired.model import PENDING, BrokenLoadBalancer, LoadBalancer
+from ovnlb.desired.model import PENDING, BrokenLoadBalancer, LoadBalancer, Provisioning
 from ovnlb.desired.octavia_errors import DatabaseError as DatabaseError
 from ovnlb.desired.octavia_errors import DatabaseUnavailable as DatabaseUnavailable
 from ovnlb.desired.octavia_errors import DatabaseUnusable as DatabaseUnusable
@@ -169,7 +169,8 @@ def statuses_of(engine: sa.Engine, ids: Collection[str]) -> dict[str, tuple[str,
 
 def living_ids(engine: sa.Engine, providers: Collection[str]) -> list[str]:
     """Ids of all load balancers of these providers that are not DELETED."""
-    return [row[0] for row in _rows(engine, sa.select(LB.c.id).where(_living(providers, None)))]
+    alive = LB.c.provisioning_status != Provisioning.DELETED
+    return [row[0] for row in _rows(engine, sa.select(LB.c.id).where(alive, _of_providers(providers)))]
 
 
 def newest_created_at(engine: sa.Engine) -> datetime | None:
