@@ -7,15 +7,15 @@ round the rows are exactly the desired ones, and a second round plans and sends 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
+from itertools import count
 from typing import Any
 
 import pytest
 
 from ovnlb.desired.facts import Health
 from ovnlb.desired.octavia import load_all, load_many, open_engine
-from ovnlb.desired.rows import LoadBalancerRow, NbState
+from ovnlb.desired.rows import AFFINITY_TIMEOUT, LoadBalancerRow, NbState
 from ovnlb.diff.compare import in_sync
 from ovnlb.observed.bundle import BundleNeutron
 from ovnlb.observed.idl import NbReplica, connect_nb
@@ -32,6 +32,7 @@ from servers.ovsdb import OvsdbServer, insert_rows
 
 CLEARED = ("Load_Balancer", "Logical_Switch", "Logical_Router", "NB_Global")
 LOADED = ("Logical_Switch_Port", "Logical_Switch", "Logical_Router_Port", "Logical_Router", "NAT")
+_markers = count(1)
 # Columns of the recordings that Neutron owns and that the installed schema may lack.
 NOT_LOADED = {"ha_chassis_group", "gateway_chassis", "gateway_port"}
 
@@ -66,17 +67,11 @@ def load_northbound(server: OvsdbServer, nb: NbReplica, state: dict[str, Any]) -
         name: [without_gateways(row) for row in rows] if isinstance(rows, list) else rows
         for name, rows in state.items()
     }
-    insert_rows(server.unix, "OVN_Northbound", {"NB_Global": [{"_uuid": "global"}], **tables})
-    names = {row["name"] for row in state.get("Logical_Switch", [])}
-    rows = {row["name"] for row in state.get("Load_Balancer", [])}
-    assert nb.wait_for(
-        lambda: (
-            {row.name for row in map(nb.switch, names) if row} == names
-            and set(nb.load_balancer_names()) == rows
-            and nb.monitor_mac() is None
-        ),
-        10,
+    marker = next(_markers)
+    insert_rows(
+        server.unix, "OVN_Northbound", {"NB_Global": [{"_uuid": "global", "nb_cfg": marker}], **tables}
     )
+    assert nb.wait_for(lambda: nb.cfg()[0] == marker, 10)
 
 
 def northbound_before(step: Step) -> dict[str, Any]:
@@ -165,15 +160,13 @@ def exact(want: NbState, have: NbState) -> None:
 
 def shape(row: LoadBalancerRow) -> Any:
     """What must be equal to the letter, order of lists aside."""
-    bare = replace(row, uuid=None)
     return (
-        bare.protocol or "",
-        sorted(bare.vips),
-        sorted(bare.external_ids),
-        sorted(bare.switches),
-        sorted(bare.routers),
-        sorted(bare.selection_fields),
-        sorted(bare.options.items()),
-        sorted(bare.ip_port_mappings.items()),
-        sorted(check.vip for check in bare.health_checks),
+        row.protocol or "",
+        sorted(row.vips),
+        sorted(row.switches),
+        sorted(row.routers),
+        sorted(row.selection_fields),
+        row.options.get(AFFINITY_TIMEOUT),
+        sorted(row.ip_port_mappings.items()),
+        sorted(check.vip for check in row.health_checks),
     )
