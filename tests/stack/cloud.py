@@ -1,6 +1,6 @@
 """What a user and an operator do on the stack through the public APIs, with every load balancer operation timed.
 
-Knows nothing of the provider that serves: the same calls run on both.
+The same calls run on both providers.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from stack.processes import tail
 from stack.stack import Stack
 
 SETTLE_SECONDS = 90
+BACKENDS = (101, 102, 103, 104)  # last part of the addresses of the shared member ports: 10.20.0.x, fd20::1:x
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,20 @@ class Networks:
     router: str
 
 
+def nodes(tree: Mapping[str, Any]) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    """Every object of a status tree with its kind."""
+    yield "load balancer", tree
+    pools = [*tree.get("pools", ()), *(pool for each in tree.get("listeners", ()) for pool in each.get("pools", ()))]
+    for listener in tree.get("listeners", ()):
+        yield "listener", listener
+    for pool in pools:
+        yield "pool", pool
+        if pool.get("health_monitor"):
+            yield "health monitor", pool["health_monitor"]
+        for member in pool.get("members", ()):
+            yield "member", member
+
+
 class Cloud:
     """openstacksdk on one stack."""
 
@@ -60,16 +75,23 @@ class Cloud:
         return result
 
     def active(self, lb_id: str) -> Any:
-        """Wait until a load balancer is not PENDING; AssertionError unless it is ACTIVE then."""
+        """Wait until nothing of a load balancer is PENDING; AssertionError unless it is ACTIVE then."""
         deadline = time.monotonic() + SETTLE_SECONDS
         while True:
             found = self.octavia.get_load_balancer(lb_id)
-            if not found.provisioning_status.startswith("PENDING"):
+            if not found.provisioning_status.startswith("PENDING") and not self.pending(lb_id):
                 break
-            assert time.monotonic() < deadline, f"{found.provisioning_status} for {SETTLE_SECONDS} s:\n{self.logs()}"
+            assert time.monotonic() < deadline, f"{found.provisioning_status}, {self.pending(lb_id)} for {SETTLE_SECONDS} s:\n{self.logs()}"
             time.sleep(0.03)
         assert found.provisioning_status == "ACTIVE", f"{found.provisioning_status}: {self.tree(lb_id)}\n{self.logs()}"
         return found
+
+    def pending(self, lb_id: str) -> list[tuple[str, str, str]]:
+        """Kind, id and status of everything PENDING below a load balancer; not asked of the original, which leaves some."""
+        if self.stack.octavia.provider == "original":
+            return []
+        found = ((kind, node["id"], node["provisioning_status"]) for kind, node in nodes(self.tree(lb_id)))
+        return [each for each in found if each[2].startswith("PENDING")]
 
     def delete(self, lb_id: str, cascade: bool = False) -> None:
         """Delete a load balancer and wait until the API no longer shows it."""
@@ -97,12 +119,12 @@ class Cloud:
         """The ends of the logs that explain a failure."""
         logs = self.stack.place.directory("logs")
         names = ("ovnlb-run.out", "octavia-driver-agent.log", "octavia-driver-agent.out", "octavia-api.log")
-        return "\n".join(f"== {name}\n{tail(logs / name, 25)}" for name in names)
+        return "\n".join(f"== {name}\n{tail(logs / name, 12)}" for name in names)
 
     def subnet(self, network: str, cidr: str, **options: Any) -> str:
-        """A subnet's id; IPv6 ones are SLAAC."""
+        """A subnet's id; in IPv6 ones addresses can be chosen (DHCPv6)."""
         if ":" in cidr:
-            options = {"ipv6_ra_mode": "slaac", "ipv6_address_mode": "slaac", **options}
+            options = {"ipv6_ra_mode": "dhcpv6-stateful", "ipv6_address_mode": "dhcpv6-stateful", **options}
         return str(self.network.create_subnet(network_id=network, cidr=cidr, ip_version=6 if ":" in cidr else 4, **options).id)
 
     def networks(self) -> Networks:
@@ -119,6 +141,10 @@ class Cloud:
             router = self.network.create_router(name="router1", external_gateway_info={"network_id": public})
             for subnet in subnets:
                 self.network.add_interface_to_router(router, subnet_id=subnet)
+            for last in BACKENDS:
+                addresses = zip(subnets, (f"10.20.0.{last}", f"fd20::1:{last}"), strict=True)
+                self.network.create_port(name=f"backend-{last}", network_id=private, fixed_ips=[
+                    {"subnet_id": subnet, "ip_address": address} for subnet, address in addresses])
         find = self.network.find_subnet
         return Networks(
             self.network.find_network("public").id, find("public-v4").id, self.network.find_network("private").id,

@@ -40,7 +40,7 @@ def serve(
     """Start one API under gunicorn; the worker loads the application itself, after the fork."""
     processes.start(name, [
         *prefix, str(venv / "bin" / "gunicorn"), "--workers", str(workers), "--worker-class", "gthread", "--threads", "4",
-        "--bind", f"127.0.0.1:{port}", "--timeout", "300", "--keep-alive", "30", "--no-control-socket",
+        "--bind", f"127.0.0.1:{port}", "--timeout", "300", "--graceful-timeout", "3", "--keep-alive", "30", "--no-control-socket",
         "--pythonpath", str(HERE), "wsgi:application",
     ], {"OVNLB_STACK_APP": app, "OVNLB_STACK_ARGS": arguments, **(env or {})})
 

@@ -1,0 +1,53 @@
+"""One private stack for the whole session, with the provider that OVNLB_E2E_PROVIDER names (ovnlb unless said)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, cast
+
+import pytest
+
+pytest.register_assert_rewrite("e2e.steps", "stack.cloud", "stack.expected")
+
+from e2e.steps import Steps
+from stack import stack as stacks
+from stack.cloud import Cloud, Networks
+from stack.stack import Stack
+
+PROVIDER = cast(Literal["original", "ovnlb"], os.environ.get("OVNLB_E2E_PROVIDER", "ovnlb"))
+
+
+@pytest.fixture(scope="session")
+def stack() -> Iterator[Stack]:
+    """The running stack."""
+    with stacks.running(PROVIDER) as running:
+        print(f"\n{running.ovn.version}\n{running.report()}")
+        yield running
+
+
+@pytest.fixture(scope="session")
+def cloud(stack: Stack) -> Iterator[Cloud]:
+    """The administrator's connection; its timings go to the file that OVNLB_E2E_TIMES names."""
+    connected = Cloud(stack)
+    yield connected
+    if target := os.environ.get("OVNLB_E2E_TIMES"):
+        Path(target).write_text(json.dumps([vars(timing) for timing in connected.timings], indent=1))
+
+
+@pytest.fixture(scope="session")
+def networks(cloud: Cloud) -> Networks:
+    """The shared networks and router."""
+    return cloud.networks()
+
+
+@pytest.fixture
+def steps(cloud: Cloud, networks: Networks) -> Iterator[Steps]:
+    """Operations that are checked after each step; at the end nothing may be left behind."""
+    taken = Steps(cloud, networks)
+    before = cloud.provider_ports()
+    yield taken
+    taken.clean()
+    taken.nothing_left(before)

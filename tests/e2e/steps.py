@@ -1,0 +1,153 @@
+"""Load balancer operations whose result is checked everywhere: Octavia's statuses, NB rows, Neutron ports, quotas."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from stack.cloud import Cloud, Networks, Timing, nodes
+from stack.expected import expected_vips, found_vips, rows_of
+
+# kind -> the sdk's name of it
+KINDS = {"listener": "listener", "pool": "pool", "member": "member", "health monitor": "health_monitor"}
+
+
+class Steps:
+    """The operations of one test on its load balancers."""
+
+    def __init__(self, cloud: Cloud, networks: Networks) -> None:
+        self.cloud, self.networks = cloud, networks
+        self.octavia = cloud.octavia
+        self.lbs: list[str] = []
+        self.undo: list[Callable[[], object]] = []
+        self.ours = cloud.stack.octavia.provider == "ovnlb"
+
+    # -- load balancers
+    def balancer(self, **options: Any) -> str:
+        """Create a load balancer (VIP on the private IPv4 subnet unless said otherwise) and check it."""
+        options = {"provider": "ovn", "name": f"lb{len(self.lbs)}", **options}
+        if not {"vip_subnet_id", "vip_network_id", "vip_port_id"} & options.keys():
+            options["vip_subnet_id"] = self.networks.private_v4
+        name = "load balancer create, with children" if {"listeners", "pools"} & options.keys() else "load balancer create"
+        created = self.cloud.timed(name, None, self.octavia.create_load_balancer, **options)
+        self.lbs.append(created.id)
+        self.check(created.id)
+        return str(created.id)
+
+    def update_balancer(self, lb_id: str, **changes: Any) -> None:
+        """Change a load balancer and check it."""
+        self.cloud.timed("load balancer update", lb_id, self.octavia.update_load_balancer, lb_id, **changes)
+        self.check(lb_id)
+
+    def delete_balancer(self, lb_id: str, cascade: bool = False) -> None:
+        """Delete a load balancer and check that no row is left."""
+        self.cloud.delete(lb_id, cascade)
+        self.lbs.remove(lb_id)
+        assert rows_of(self.cloud, lb_id) == []
+
+    # -- children
+    def create(self, kind: str, lb_id: str, *path: str, **options: Any) -> str:
+        """Create a child (``path`` holds the pool's id of a member) and check the whole load balancer."""
+        call = getattr(self.octavia, f"create_{KINDS[kind]}")
+        created = self.cloud.timed(f"{kind} create", lb_id, call, *path, **options)
+        self.check(lb_id)
+        return str(created.id)
+
+    def update(self, kind: str, lb_id: str, child: str, *path: str, **changes: Any) -> None:
+        """Change a child and check."""
+        call = getattr(self.octavia, f"update_{KINDS[kind]}")
+        self.cloud.timed(f"{kind} update", lb_id, call, child, *path, **changes)
+        self.check(lb_id)
+
+    def delete(self, kind: str, lb_id: str, child: str, *path: str) -> None:
+        """Delete a child and check that the API has lost it."""
+        call = getattr(self.octavia, f"delete_{KINDS[kind]}")
+        self.cloud.timed(f"{kind} delete", lb_id, call, child, *path)
+        assert child not in str(self.cloud.tree(lb_id))
+        self.check(lb_id)
+
+    def batch(self, lb_id: str, pool: str, members: list[dict[str, Any]], additive: bool = False) -> None:
+        """Replace (or add to) the members of a pool in one request and check."""
+        query = "?additive_only=True" if additive else ""
+
+        def put() -> None:
+            reply = self.octavia.put(f"/lbaas/pools/{pool}/members{query}", json={"members": members})
+            assert reply.status_code == 202, reply.text
+
+        self.cloud.timed("members batch update", lb_id, put)
+        self.check(lb_id)
+
+    def floating_ip(self, port: str) -> str:
+        """A floating IP on a port; its id. Waits for the rows to follow."""
+        begin = time.monotonic()
+        fip = self.cloud.network.create_ip(floating_network_id=self.networks.public, port_id=port)
+        self.undo.append(lambda: self.cloud.network.delete_ip(fip.id, ignore_missing=True))
+        self.eventually(lambda: all(self.rows_differ(lb) is None for lb in self.lbs))
+        self.cloud.timings.append(_timing("floating IP on", begin))
+        return str(fip.id)
+
+    def drop_floating_ip(self, fip: str) -> None:
+        """Delete a floating IP and wait for the rows to follow."""
+        begin = time.monotonic()
+        self.cloud.network.delete_ip(fip)
+        self.eventually(lambda: all(self.rows_differ(lb) is None for lb in self.lbs))
+        self.cloud.timings.append(_timing("floating IP off", begin))
+
+    # -- checks
+    def rows_differ(self, lb_id: str) -> str | None:
+        """How NB differs from what the API says, None when it does not."""
+        want, have = expected_vips(self.cloud, lb_id, drain=self.ours), found_vips(self.cloud, lb_id)
+        return None if want == have else f"NB has {have}, the API says {want}"
+
+    def check(self, lb_id: str) -> None:
+        """Everything ACTIVE, the rows as the API says, and an empty plan. Of the original, only the rows, and a bit later."""
+        if not self.ours:
+            self.eventually(lambda: self.rows_differ(lb_id) is None, 20)
+            return
+        states = [(kind, node["id"], node["provisioning_status"]) for kind, node in nodes(self.cloud.tree(lb_id))]
+        assert [state for state in states if state[2] != "ACTIVE"] == []
+        assert self.rows_differ(lb_id) is None, self.rows_differ(lb_id)
+        self.in_sync(lb_id)
+
+    def in_sync(self, lb_id: str) -> None:
+        """``ovnlb plan`` says that nothing differs; a monitor's event may be on its way, so it has a few tries."""
+        for attempt in range(4):
+            done = self.cloud.stack.octavia.ovnlb("plan", "--lb", lb_id)
+            if done.returncode == 0:
+                return
+            assert done.returncode == 2 and attempt < 3, f"exit {done.returncode}:\n{done.stdout}{done.stderr}"
+
+    def status(self, lb_id: str) -> dict[str, str]:
+        """Object id -> operating status, of a load balancer and all below it."""
+        return {node["id"]: node["operating_status"] for _, node in nodes(self.cloud.tree(lb_id))}
+
+    def eventually(self, condition: Callable[[], object], seconds: float = 60) -> None:
+        """Poll until a condition holds."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, f"not so after {seconds:.0f} s\n{self.cloud.logs()}"
+            time.sleep(0.1)
+
+    # -- the end
+    def clean(self) -> None:
+        """Delete what the test left, latest first."""
+        for lb_id in reversed(list(self.lbs)):
+            self.delete_balancer(lb_id, cascade=True)
+        for step in reversed(self.undo):
+            step()
+
+    def nothing_left(self, ports_before: Mapping[str, str]) -> None:
+        """No row, no port of the provider and (the original miscounts it) no quota use remains."""
+        nb = self.cloud.stack.ovn
+        self.eventually(lambda: not nb.rows("nb", "Load_Balancer"), 20)
+        assert nb.rows("nb", "Load_Balancer_Health_Check") == []
+        self.eventually(lambda: self.cloud.provider_ports().keys() <= ports_before.keys(), 20)
+        used = self.cloud.stack.database.rows("SELECT * FROM quotas", schema="octavia")
+        in_use = {key: value for row in used for key, value in row.items() if key.startswith("in_use") and value}
+        assert in_use == {} or not self.ours
+
+
+def _timing(operation: str, begin: float) -> Timing:
+    seconds = time.monotonic() - begin
+    return Timing(operation, seconds, seconds)
