@@ -16,7 +16,7 @@ from pathlib import Path
 from stack.processes import StackError
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-CONSTRAINTS = CHECKOUT / "tests" / "data" / "constraints-2026.2.txt"
+CONSTRAINTS = CHECKOUT / "tests" / "constraints" / "openstack-2026.2.txt"
 # pyroute2 by name: the wheels of neutron and octavia lost the requirements that carry an environment marker
 OPENSTACK = ("octavia==19.0.0", "octavia-lib==3.12.0", "neutron==29.0.0", "PyMySQL", "pyroute2", "gunicorn")
 KEYSTONE = ("keystone==30.0.0",)
