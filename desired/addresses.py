@@ -69,7 +69,7 @@ def split_host_port(text: str) -> tuple[str, int] | None:
     the member keys of external_ids.
     """
     host, separator, port = text.strip().rpartition(":")
-    if not separator or not port.isascii() or not port.isdigit():
+    if not separator or not port.isascii() or not port.isdigit() or len(port) > 5:
         return None
     address = canonical(host)
     return None if address is None or int(port) > 65535 else (address, int(port))

@@ -41,7 +41,7 @@ def parse_member(text: str) -> MemberEntry | None:
     if len(parts) not in (3, 4) or parts[0] != "member" or not parts[1]:
         return None
     address, colon, port = parts[2].rpartition(":")
-    if not colon or not address or not port.isascii() or not port.isdigit():
+    if not colon or not address or not port.isascii() or not port.isdigit() or len(port) > 5:
         return None
     if address.startswith("[") and address.endswith("]"):
         address = address[1:-1]

@@ -165,7 +165,7 @@ def load_balancers(draw: st.DrawFn) -> LoadBalancer:
 
 
 @st.composite
-def topologies(draw: st.DrawFn, lb: LoadBalancer) -> Topology:
+def topologies(draw: st.DrawFn, lb: LoadBalancer, ipv6_hash: bool | None = None) -> Topology:
     """A world in which some networks, router interfaces, ports and floating IPs may be missing."""
     places = sorted((name, host) for name in SUBNETS for host in range(11, 17))
     absent = draw(st.sets(st.sampled_from(places), max_size=8))
@@ -196,15 +196,18 @@ def topologies(draw: st.DrawFn, lb: LoadBalancer) -> Topology:
         member_ports=hosts,
         hm_ports={name: address(name, 2) for name in SUBNETS if name not in unmonitored},
         fips=fips,
-        ipv6_hash=draw(st.booleans()),
+        ipv6_hash=draw(st.booleans()) if ipv6_hash is None else ipv6_hash,
     )
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> Case:
-    """A load balancer with its world and the rows that must exist for it."""
+def cases(draw: st.DrawFn, ipv6_hash: bool | None = None) -> Case:
+    """A load balancer with its world and the rows that must exist for it.
+
+    `ipv6_hash`: whether the schema can hash IPv6 addresses; None for either.
+    """
     lb = draw(load_balancers())
-    topo = draw(topologies(lb))
+    topo = draw(topologies(lb, ipv6_hash))
     expected = desired_state(lb, topo, Health()).monitors
     statuses: dict[MonitorKey, str] = {
         key: draw(st.sampled_from(("online", "offline", "error", ""))) for key in expected

@@ -149,7 +149,7 @@ def test_damage_is_seen(kind: str) -> None:
 
 
 _TEXT = st.text(max_size=30) | st.sampled_from(
-    ("", "{", "[", "80:", "member_a_b:c_d", "9" * 5000, "[" * 9000)
+    ("", "{", "[", "80:", "member_a_b:c_d", "member_a_1.1.1.1:" + "9" * 5000 + "_s", "9" * 5000, "[" * 9000)
 )
 _MAP = st.dictionaries(
     _TEXT | st.sampled_from(("ls_refs", "pool_x", "listener_x", "listener_x:D", "lr_ref")), _TEXT
