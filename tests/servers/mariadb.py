@@ -6,6 +6,7 @@ gives durability up for speed. A missing binary is a failure, never a skip.
 
 from __future__ import annotations
 
+import getpass
 import itertools
 import shutil
 import sqlite3
@@ -107,14 +108,15 @@ def running_mariadb(*arguments: str) -> Iterator[MariaDb]:
 def _install(directory: Path) -> None:
     (directory / "data").mkdir()
     command = [_binary("mariadb-install-db"), "--no-defaults", f"--datadir={directory / 'data'}"]
-    command += ["--user=root", "--auth-root-authentication-method=normal", "--skip-test-db"]
+    command += [f"--user={getpass.getuser()}", "--auth-root-authentication-method=normal", "--skip-test-db"]
     done = subprocess.run([*command, "--skip-name-resolve"], capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.fail(f"mariadb-install-db: {done.stdout[-2000:]}{done.stderr[-2000:]}", pytrace=False)
 
 
 def _launch(directory: Path, log: Path, arguments: tuple[str, ...]) -> subprocess.Popen[bytes]:
-    command = [_binary("mariadbd"), "--no-defaults", f"--datadir={directory / 'data'}", "--user=root"]
+    command = [_binary("mariadbd"), "--no-defaults", f"--datadir={directory / 'data'}"]
+    command += [f"--user={getpass.getuser()}"]
     command += [f"--socket={directory / 's'}", f"--pid-file={directory / 'pid'}", f"--log-error={log}"]
     command += ["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=64M", "--skip-log-bin"]
     command += ["--innodb-doublewrite=0", "--skip-name-resolve", *arguments]
