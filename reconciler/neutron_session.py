@@ -75,7 +75,7 @@ def wanted_endpoint(conf: cfg.ConfigOpts, strict: bool = False) -> Wanted:
     lowest, highest = options.min_version, options.max_version
     return Wanted(
         service_type=options.service_type or "network",
-        interfaces=tuple(options.valid_interfaces or (options.get("interface") or "public",)),
+        interfaces=tuple(options.valid_interfaces or ("public",)),
         region=options.region_name,
         version=options.version or (f"{lowest or ''},{highest or ''}" if lowest or highest else None),
         service_name=options.service_name,

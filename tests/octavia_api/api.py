@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pymysql
+
 from driver_world import NudgeSocket
 from octavia_api.standin import StandIn
 from servers.keystone import FakeKeystone, endpoint, network
@@ -53,14 +54,17 @@ class Reply:
 
 
 def configuration(directory: Path, port: int, database: str, keystone: FakeKeystone) -> settings.Sections:
-    """octavia.conf: users are not authenticated, Octavia towards Neutron is, inheriting [service_auth]."""
+    """octavia.conf: Octavia authenticates towards Neutron, inheriting [service_auth]; users are believed.
+
+    auth_strategy `noauth` would switch quotas off, `testing` takes the identity headers as they are.
+    """
     run = directory / "run"
     return {
         "DEFAULT": {"transport_url": "fake://", "host": "api"},
         "api_settings": {
             "bind_host": "127.0.0.1",
             "bind_port": port,
-            "auth_strategy": "noauth",
+            "auth_strategy": "testing",
             "api_base_uri": f"http://127.0.0.1:{port}",
             "enabled_provider_drivers": "ovn:OVN provider, ovnlb:the same by its own name",
             "default_provider_driver": "ovn",
@@ -73,9 +77,7 @@ def configuration(directory: Path, port: int, database: str, keystone: FakeKeyst
             "compute_driver": "compute_noop_driver",
             "amphora_driver": "amphora_noop_driver",
         },
-        "driver_agent": {
-            f"{kind}_socket_path": run / f"{kind}.sock" for kind in ("status", "stats", "get")
-        },
+        "driver_agent": {f"{kind}_socket_path": run / f"{kind}.sock" for kind in ("status", "stats", "get")},
         "service_auth": keystone.options,
         "neutron": {"region_name": "RegionOne", "valid_interfaces": "internal"},
         "oslo_messaging": {"topic": "octavia_prov"},
@@ -85,14 +87,18 @@ def configuration(directory: Path, port: int, database: str, keystone: FakeKeyst
 class Octavia:
     """The running API, its database, its Neutron and the socket that it nudges."""
 
-    def __init__(self, directory: Path, venv: Path, mariadb: MariaDb, neutron: FakeNeutron, workers: int) -> None:
+    def __init__(
+        self, directory: Path, venv: Path, mariadb: MariaDb, neutron: FakeNeutron, workers: int
+    ) -> None:
         self.directory, self.venv, self.neutron, self.workers = directory, venv, neutron, workers
         self.mariadb, self.schema = mariadb, mariadb.create_octavia()
         (self.port,) = settings.free_ports(1)
         for name in ("run", "logs", "tmp"):
             (directory / name).mkdir()
         environment = {
-            "PATH": f"{venv}/bin:/usr/bin:/bin", "HOME": str(directory / "tmp"), "TMPDIR": str(directory / "tmp"),
+            "PATH": f"{venv}/bin:/usr/bin:/bin",
+            "HOME": str(directory / "tmp"),
+            "TMPDIR": str(directory / "tmp"),
             "LANG": "C.UTF-8",
         }
         self.processes = Processes(directory / "logs", environment)
@@ -109,8 +115,13 @@ class Octavia:
             "driver-agent", [str(self.venv / "bin" / "octavia-driver-agent"), "--config-file", str(self.conf)]
         )
         serve(
-            self.processes, self.venv, "octavia-api", "octavia", self.port,
-            f"--config-file {self.conf}", workers=self.workers,
+            self.processes,
+            self.venv,
+            "octavia-api",
+            "octavia",
+            self.port,
+            f"--config-file {self.conf}",
+            workers=self.workers,
         )
         get = self.directory / "run" / "get.sock"
         self.processes.wait_for("driver-agent", get.exists)

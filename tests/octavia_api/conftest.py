@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from octavia_api.api import Octavia
 from servers.mariadb import MariaDb
 from servers.neutron import serving

@@ -11,13 +11,13 @@ import threading
 import time
 from pathlib import Path
 
-from driver_world import client_of
 from octavia_lib.api.drivers.driver_lib import DriverLibrary
-from servers.neutron import FakeNeutron
 
+from driver_world import client_of
 from ovnlb.desired.model import LoadBalancer
 from ovnlb.desired.octavia import load_many, open_engine, pending
 from ovnlb.desired.verdicts import Outcome, messages, status_update
+from servers.neutron import FakeNeutron
 
 PROVIDERS = ("ovn", "ovnlb")
 
@@ -82,8 +82,6 @@ class StandIn:
 
     def _driver_library(self) -> DriverLibrary:
         if self._library is None:
-            status, stats, get = (
-                str(self._sockets / f"{kind}.sock") for kind in ("status", "stats", "get")
-            )
+            status, stats, get = (str(self._sockets / f"{kind}.sock") for kind in ("status", "stats", "get"))
             self._library = DriverLibrary(status_socket=status, stats_socket=stats, get_socket=get)
         return self._library

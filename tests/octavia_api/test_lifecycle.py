@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from octavia_api.api import PROJECT, Octavia
 from octavia_api.conftest import CLOUD, NETWORK, OTHER, SUBNET, SUBNET6
 
@@ -17,15 +18,15 @@ class User:
     def __init__(self, octavia: Octavia) -> None:
         self.octavia = octavia
 
-    def does(self, method: str, path: str, kind: str | None = None, lb: str | None = None, **body: Any) -> Any:
+    def does(
+        self, method: str, path: str, kind: str | None = None, lb: str | None = None, **body: Any
+    ) -> Any:
         """One accepted request: 2xx, the LB (or one of them) PENDING and nudged, then settled."""
         reply = self.octavia.lbaas(method, path, {kind: body} if kind else (body or None))
         assert reply.status in (200, 201, 202, 204), reply.text
         made = reply.body.get(kind or "", {})
         nudged = self.octavia.nudges.received()
-        pending = self.octavia.rows(
-            "SELECT id FROM load_balancer WHERE provisioning_status LIKE 'PENDING%%'"
-        )
+        pending = self.octavia.rows("SELECT id FROM load_balancer WHERE provisioning_status LIKE 'PENDING%%'")
         assert len(pending) == 1, "the request leaves exactly one load balancer pending"
         assert nudged == [lb or pending[0][0]]
         if method != "DELETE" and kind:
@@ -79,7 +80,11 @@ def test_every_object_type(user, octavia):
     (port,) = octavia.neutron.dump()["ports"]
     assert (port["name"], port["device_owner"]) == (f"ovn-lb-vip-{lb}", "ovn-lb:vip")
     shown = user.sees(f"/loadbalancers/{lb}", "loadbalancer")
-    assert (shown["vip_port_id"], shown["vip_subnet_id"], shown["vip_network_id"]) == (port["id"], SUBNET, NETWORK)
+    assert (shown["vip_port_id"], shown["vip_subnet_id"], shown["vip_network_id"]) == (
+        port["id"],
+        SUBNET,
+        NETWORK,
+    )
     assert shown["vip_address"] == port["fixed_ips"][0]["ip_address"]
     assert shown["provisioning_status"] == "ACTIVE"
     assert octavia.rows("SELECT octavia_owned FROM vip WHERE load_balancer_id = %s", lb) == [(0,)]
@@ -92,10 +97,14 @@ def test_every_object_type(user, octavia):
     )["id"]
     user.does("PUT", f"/listeners/{listener}", "listener", name="l", admin_state_up=False)
     pool = user.does(
-        "POST", "/pools", "pool", listener_id=listener, protocol="TCP", lb_algorithm="SOURCE_IP_PORT",
+        "POST",
+        "/pools",
+        "pool",
+        listener_id=listener,
+        protocol="TCP",
+        lb_algorithm="SOURCE_IP_PORT",
         session_persistence={"type": "SOURCE_IP"},
     )["id"]
-    user.does("PUT", f"/pools/{pool}", "pool", session_persistence={"type": "SOURCE_IP", "persistence_timeout": 9})
     user.does("PUT", f"/pools/{pool}", "pool", session_persistence=None, lb_algorithm="SOURCE_IP")
     members = f"/pools/{pool}/members"
     first = user.does("POST", members, "member", address="10.0.3.1", protocol_port=80)["id"]
@@ -103,7 +112,14 @@ def test_every_object_type(user, octavia):
     user.does("PUT", f"{members}/{first}", "member", admin_state_up=False)
     user.does("PUT", f"{members}/{second}", "member", weight=0)
     monitor = user.does(
-        "POST", "/healthmonitors", "healthmonitor", pool_id=pool, type="TCP", delay=5, timeout=3, max_retries=2
+        "POST",
+        "/healthmonitors",
+        "healthmonitor",
+        pool_id=pool,
+        type="TCP",
+        delay=5,
+        timeout=3,
+        max_retries=2,
     )["id"]
     user.does("PUT", f"/healthmonitors/{monitor}", "healthmonitor", delay=7, admin_state_up=False)
 
@@ -122,7 +138,10 @@ def test_every_object_type(user, octavia):
 def test_single_call_and_cascade_delete(user, octavia, provider):
     member = {"address": "10.0.3.1", "protocol_port": 80}
     pool = {
-        "name": "p", "protocol": "TCP", "lb_algorithm": "SOURCE_IP_PORT", "members": [member],
+        "name": "p",
+        "protocol": "TCP",
+        "lb_algorithm": "SOURCE_IP_PORT",
+        "members": [member],
         "healthmonitor": {"type": "TCP", "delay": 5, "timeout": 3, "max_retries": 2},
         "session_persistence": {"type": "SOURCE_IP"},
     }
@@ -134,7 +153,8 @@ def test_single_call_and_cascade_delete(user, octavia, provider):
     shown = user.sees(f"/loadbalancers/{lb}", "loadbalancer")
     assert [len(shown[kind]) for kind in ("listeners", "pools", "additional_vips")] == [2, 1, 1]
     assert [p["name"] for p in octavia.neutron.dump()["ports"]] == [
-        f"ovn-lb-vip-{lb}", f"ovn-lb-vip-additional-1-{lb}"
+        f"ovn-lb-vip-{lb}",
+        f"ovn-lb-vip-additional-1-{lb}",
     ]
     tree = octavia.lbaas("GET", f"/loadbalancers/{lb}/status").body["statuses"]["loadbalancer"]
     assert "PENDING" not in str(tree)
@@ -145,7 +165,9 @@ def test_single_call_and_cascade_delete(user, octavia, provider):
 
 def test_batch_update_replaces_and_adds(user, octavia):
     lb = user.load_balancer()
-    pool = user.does("POST", "/pools", "pool", loadbalancer_id=lb, protocol="UDP", lb_algorithm="SOURCE_IP")["id"]
+    pool = user.does("POST", "/pools", "pool", loadbalancer_id=lb, protocol="UDP", lb_algorithm="SOURCE_IP")[
+        "id"
+    ]
     path = f"/pools/{pool}/members"
 
     def addresses():
@@ -154,6 +176,8 @@ def test_batch_update_replaces_and_adds(user, octavia):
     def member(last, **more):
         return {"address": f"10.0.3.{last}", "protocol_port": 53, **more}
 
+    timed = {"type": "SOURCE_IP", "persistence_timeout": 9}
+    user.does("PUT", f"/pools/{pool}", "pool", session_persistence=timed)
     user.does("PUT", path, members=[member(1), member(2, subnet_id=SUBNET)])
     user.does("PUT", path, members=[member(2, weight=5), member(3)])
     assert addresses() == ["10.0.3.2", "10.0.3.3"]
@@ -170,7 +194,9 @@ def test_batch_update_replaces_and_adds(user, octavia):
 def test_batch_keeps_a_member_whose_subnet_is_known(user, octavia):
     """A listed member comes to the driver without its subnet; it must not be refused for that."""
     lb = user.load_balancer()
-    pool = user.does("POST", "/pools", "pool", loadbalancer_id=lb, protocol="TCP", lb_algorithm="SOURCE_IP")["id"]
+    pool = user.does("POST", "/pools", "pool", loadbalancer_id=lb, protocol="TCP", lb_algorithm="SOURCE_IP")[
+        "id"
+    ]
     path = f"/pools/{pool}/members"
     user.does("PUT", path, members=[{"address": "10.9.0.1", "protocol_port": 80, "subnet_id": OTHER}])
     user.does("PUT", path, members=[{"address": "10.9.0.1", "protocol_port": 80, "weight": 3}])
@@ -181,8 +207,13 @@ def test_batch_keeps_a_member_whose_subnet_is_known(user, octavia):
 
 def test_users_own_vip_port_survives(user, octavia):
     port = {
-        "id": "b0470000-0000-4000-8000-000000000050", "name": "mine", "network_id": NETWORK, "device_id": "",
-        "device_owner": "", "fixed_ips": [{"subnet_id": SUBNET, "ip_address": "10.0.0.50"}], "status": "DOWN",
+        "id": "b0470000-0000-4000-8000-000000000050",
+        "name": "mine",
+        "network_id": NETWORK,
+        "device_id": "",
+        "device_owner": "",
+        "fixed_ips": [{"subnet_id": SUBNET, "ip_address": "10.0.0.50"}],
+        "status": "DOWN",
     }
     octavia.neutron.load({**CLOUD, "ports": [port]})
     body = {"vip_port_id": port["id"], "project_id": PROJECT, "provider": "ovn"}

@@ -15,7 +15,9 @@ from typing import Any
 PASSWORD = "secret"
 
 
-def endpoint(interface: str, url: str, region: str = "RegionOne", region_id: str | None = None) -> dict[str, str]:
+def endpoint(
+    interface: str, url: str, region: str = "RegionOne", region_id: str | None = None
+) -> dict[str, str]:
     """One endpoint of a v3 catalog."""
     return {
         "id": f"{interface}-{region}",
@@ -94,7 +96,9 @@ def _handler(keystone: FakeKeystone) -> type[BaseHTTPRequestHandler]:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             user = body["auth"]["identity"]["password"]["user"]
             if user["password"] != PASSWORD:
-                self._reply(401, {"error": {"code": 401, "title": "Unauthorized", "message": "wrong password"}})
+                self._reply(
+                    401, {"error": {"code": 401, "title": "Unauthorized", "message": "wrong password"}}
+                )
                 return
             self._reply(201, {"token": keystone.token()}, {"X-Subject-Token": "token"})
 
