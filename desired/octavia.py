@@ -7,8 +7,7 @@ raise DatabaseUnavailable and DatabaseUnusable. Source: octavia/db/models.py (19
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -22,7 +21,7 @@ from ovnlb.desired.model import PENDING, BrokenLoadBalancer, LoadBalancer, Provi
 from ovnlb.desired.octavia_errors import DatabaseError as DatabaseError
 from ovnlb.desired.octavia_errors import DatabaseUnavailable as DatabaseUnavailable
 from ovnlb.desired.octavia_errors import DatabaseUnusable as DatabaseUnusable
-from ovnlb.desired.octavia_errors import database_errors
+from ovnlb.desired.octavia_errors import connected
 from ovnlb.desired.octavia_schema import check_schema as check_schema
 from ovnlb.desired.octavia_url import open_engine as open_engine
 
@@ -112,13 +111,13 @@ Selection = tuple[_Scope, Mapping[str, Any]]
 
 def load_all(engine: sa.Engine, providers: Collection[str], project_id: str | None = None) -> Graph:
     """All load balancers of these providers (in any letter case) that are not DELETED: 6 queries."""
-    with collector_paused(), _snapshot(engine) as connection:
+    with collector_paused(), connected(engine) as connection:
         return assemble(_read(connection, [_living(providers, project_id)]))
 
 
 def load_many(engine: sa.Engine, ids: Collection[str]) -> Graph:
     """The load balancers of these ids, of any provider and status (DELETED too), from one snapshot."""
-    with _snapshot(engine) as connection:
+    with connected(engine) as connection:
         return assemble(_read(connection, _of_ids(ids)))
 
 
@@ -135,7 +134,7 @@ def read_tables(
 ) -> dict[str, list[dict[str, Any]]]:
     """The rows behind `load_many(ids)`, or behind `load_all` without ids, as a bundle holds them."""
     conditions = [_living(providers, project_id)] if ids is None else _of_ids(ids)
-    with _snapshot(engine) as connection:
+    with connected(engine) as connection:
         rows = _read(connection, conditions)
     return {table: to_dicts(table, rows[table]) for table in COLUMNS}
 
@@ -162,7 +161,7 @@ def statuses_of(engine: sa.Engine, ids: Collection[str]) -> dict[str, tuple[str,
     Any provider, DELETED included: tells a DELETED load balancer from an absent one.
     """
     query = sa.select(LB.c.id, LB.c.provisioning_status, LB.c.provider, LB.c.updated_at)
-    with _snapshot(engine) as connection:
+    with connected(engine) as connection:
         found = [row for chunk in _chunks(ids) for row in connection.execute(query.where(LB.c.id.in_(chunk)))]
     return {lb_id: (status, provider or "", updated) for lb_id, status, provider, updated in found}
 
@@ -189,15 +188,8 @@ def lb_of_listener(engine: sa.Engine, listener_id: str) -> str | None:
     return _first(engine, sa.select(LISTENER.c.load_balancer_id).where(LISTENER.c.id == listener_id))
 
 
-@contextmanager
-def _snapshot(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """A connection in a new read-only transaction, rolled back at the end."""
-    with database_errors(engine), engine.connect() as connection:
-        yield connection
-
-
 def _rows(engine: sa.Engine, query: sa.Select[Any]) -> Sequence[Any]:
-    with _snapshot(engine) as connection:
+    with connected(engine) as connection:
         return connection.execute(query).all()
 
 

@@ -46,9 +46,22 @@ def database_errors(engine: sa.Engine) -> Iterator[None]:
         raise kind(f"{described(engine)}: {_text(error)}") from error
     except exc.TimeoutError as error:
         raise DatabaseUnavailable(f"{described(engine)}: no free connection: {error}") from error
-    # A driver raises these bare while it connects: unreadable key files, authentication that needs a
-    # package which is not installed.
-    except (exc.SQLAlchemyError, OSError, RuntimeError) as error:
+    except exc.SQLAlchemyError as error:
+        raise DatabaseUnusable(f"{described(engine)}: {error}") from error
+
+
+@contextmanager
+def connected(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """A connection, in a new transaction from its first statement on; errors as `database_errors`."""
+    with database_errors(engine), _opened(engine) as connection:
+        yield connection
+
+
+def _opened(engine: sa.Engine) -> sa.Connection:
+    try:
+        return engine.connect()
+    # PyMySQL raises these bare: unreadable key files, authentication that needs a missing package.
+    except (OSError, RuntimeError) as error:
         raise DatabaseUnusable(f"{described(engine)}: {error}") from error
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from ovnlb.desired.octavia import ADDITIONAL, MEMBER, POOL, VIP
-from ovnlb.desired.octavia_errors import database_errors
+from ovnlb.desired.octavia_errors import connected
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def owner_of_pool(engine: sa.Engine, pool_id: str, with_members: bool = False) -
         .order_by(ADDITIONAL.c.subnet_id)
     )
     members: frozenset[str] = frozenset()
-    with database_errors(engine), engine.connect() as connection:
+    with connected(engine) as connection:
         rows = connection.execute(query).all()
         if with_members:
             found = connection.execute(sa.select(MEMBER.c.id).where(MEMBER.c.pool_id == pool_id))

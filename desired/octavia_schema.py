@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 from ovnlb.desired.columns import COLUMNS
-from ovnlb.desired.octavia_errors import DatabaseUnusable, database_errors, described
+from ovnlb.desired.octavia_errors import DatabaseUnusable, connected, described
 
 # The newest alembic revision that brought something we read: table additional_vip.
 NEEDED_REVISION = "31f7653ded67"
@@ -37,7 +37,7 @@ def check_schema(engine: sa.Engine) -> None:
 
 def _columns(engine: sa.Engine) -> Mapping[str, frozenset[str]]:
     """Table -> its columns, for the tables among COLUMNS that exist and may be read."""
-    with database_errors(engine), engine.connect() as connection, warnings.catch_warnings():
+    with connected(engine) as connection, warnings.catch_warnings():
         # Reflection warns of column types that it does not know; only names matter here.
         warnings.simplefilter("ignore", exc.SAWarning)
         inspector = sa.inspect(connection)

@@ -197,17 +197,29 @@ def test_lost_connection_is_unavailable_and_comes_back(mariadb: MariaDb, octavia
     write_tables(writer(octavia_mariadb), {"load_balancer": [{"id": "a", "provider": "ovn"}]})
     database = sa.make_url(octavia_mariadb).database
 
+    killed: list[object] = []
+
     def kill(*_arguments: object) -> None:
-        sa.event.remove(engine, "before_cursor_execute", kill)
         sessions = f"SELECT id FROM information_schema.processlist WHERE db = '{database}'"
-        for (session,) in mariadb.execute(sessions):
+        for (session,) in () if killed else mariadb.execute(sessions):
             mariadb.execute(f"KILL {session}")
+            killed.append(session)
 
     octavia.pending(engine, ["ovn"])
     sa.event.listen(engine, "before_cursor_execute", kill)
     with pytest.raises(DatabaseUnavailable):
         octavia.load_all(engine, ["ovn"])
     assert len(octavia.load_all(engine, ["ovn"]).broken) == 1
+
+
+def test_unreadable_certificate_is_terminal(certificates: Path, tls_only: str, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.pem"
+    broken.write_text("no certificate")
+    with pytest.raises(DatabaseUnusable, match=r"\[database\]connection"):
+        octavia.pending(open_engine(f"mysql://{tls_only}?ssl_ca={broken}"), ["ovn"])
+    engine = open_engine(f"mysql://{tls_only}?ssl_ca={certificates}/ca.pem&ssl_cert={broken}")
+    with pytest.raises(DatabaseUnusable, match=r"\[database\]connection"):
+        octavia.pending(engine, ["ovn"])
 
 
 def test_locked_and_foreign_sqlite_files(octavia_sqlite: str, tmp_path: Path) -> None:
