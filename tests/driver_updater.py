@@ -22,7 +22,14 @@ ORDER = {
     "loadbalancers": "load_balancer",
 }
 STATUSES = {
-    "provisioning_status": {"ACTIVE", "DELETED", "ERROR", "PENDING_CREATE", "PENDING_UPDATE", "PENDING_DELETE"},
+    "provisioning_status": {
+        "ACTIVE",
+        "DELETED",
+        "ERROR",
+        "PENDING_CREATE",
+        "PENDING_UPDATE",
+        "PENDING_DELETE",
+    },
     "operating_status": {"ONLINE", "OFFLINE", "DEGRADED", "ERROR", "NO_MONITOR", "DRAINING"},
 }
 BELOW = {

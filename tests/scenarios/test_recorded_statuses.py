@@ -57,7 +57,9 @@ def reported(name: str, server: FakeNeutron) -> Iterator[tuple[Step, DriverUpdat
             world = world_of(step, before, server)
             world.health = health_of(step, told)
             done = world.play().values()
-            assert {one.result for one in done if one.result != "gone"} <= SETTLED, [one.error for one in done]
+            assert {one.result for one in done if one.result != "gone"} <= SETTLED, [
+                one.error for one in done
+            ]
             octavia = DriverUpdater(step.octavia)
             for message in messages([one.update for one in done if one.update is not None]):
                 octavia.update(message)
