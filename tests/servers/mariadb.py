@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import getpass
 import itertools
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -109,7 +110,8 @@ def _install(directory: Path) -> None:
     (directory / "data").mkdir()
     command = [_binary("mariadb-install-db"), "--no-defaults", f"--datadir={directory / 'data'}"]
     command += [f"--user={getpass.getuser()}", "--auth-root-authentication-method=normal", "--skip-test-db"]
-    done = subprocess.run([*command, "--skip-name-resolve"], capture_output=True, text=True, check=False)
+    command += ["--skip-name-resolve"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment(directory))
     if done.returncode:
         pytest.fail(f"mariadb-install-db: {done.stdout[-2000:]}{done.stderr[-2000:]}", pytrace=False)
 
@@ -120,7 +122,13 @@ def _launch(directory: Path, log: Path, arguments: tuple[str, ...]) -> subproces
     command += [f"--socket={directory / 's'}", f"--pid-file={directory / 'pid'}", f"--log-error={log}"]
     command += ["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=64M", "--skip-log-bin"]
     command += ["--innodb-doublewrite=0", "--skip-name-resolve", *arguments]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    environment = _environment(directory)
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+
+
+def _environment(directory: Path) -> dict[str, str]:
+    # A starting mariadbd removes every #sql-temptable from its TMPDIR, those of the next server too.
+    return {**os.environ, "TMPDIR": str(directory)}
 
 
 @pytest.fixture(scope="session")
