@@ -114,7 +114,7 @@ class PortMemory:
                     if self._learnt.get(subnet) == entry:
                         del self._learnt[subnet]
             elif entry.address is not None:
-                found.setdefault(subnet, entry.address)
+                found[subnet] = entry.address
             elif (port := self._nb.hm_port(subnet)) is not None and port.name == entry.port_id:
                 found.pop(subnet, None)
         return found

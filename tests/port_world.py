@@ -17,6 +17,7 @@ from keystoneauth1 import noauth, session
 from fakes.memory_nb import apply_in_memory
 from ovnlb.desired.facts import Health, switch_name
 from ovnlb.desired.graph import Graph, from_dicts
+from ovnlb.desired.model import LoadBalancer
 from ovnlb.desired.rows import NbState
 from ovnlb.diff import columns
 from ovnlb.diff.plan import Plan
@@ -66,6 +67,7 @@ class PortWorld:
         self._source: tuple[Any, BundleNorthbound] | None = None
         self.health = Health()
         self.octavia: Tables = {}
+        self.balancers: tuple[LoadBalancer, ...] | None = None
         self.clock = 0.0
         self._shown = server.dump()["ports"]
         self._load(topology, rows or {})
@@ -102,18 +104,12 @@ class PortWorld:
             lsps.pop(port_id, None)
         for port_id, port in there.items():
             if port_id not in self._first:
-                lsps[port_id] = self._lsp(port)
+                lsps[port_id] = {**lsp(port), **self._told(port, lsp(port)["external_ids"])}
             elif port_id in lsps and port != self._first[port_id]:
                 lsps[port_id] = {**lsps[port_id], **self._told(port, lsps[port_id]["external_ids"])}
         tables["Logical_Switch_Port"] = list(lsps.values())
         tables["NAT"] = list(self.nats.values())
         return {**tables, **rows_of(self.states)}
-
-    def _lsp(self, port: Mapping[str, Any]) -> dict[str, Any]:
-        addresses = " ".join([port["mac_address"], *(ip["ip_address"] for ip in port["fixed_ips"])])
-        network = {"neutron:network_name": switch_name(port["network_id"])}
-        columns = {"_uuid": f"lsp:{port['id']}", "name": port["id"], "addresses": [addresses], "options": {}}
-        return {**columns, **self._told(port, network)}
 
     def _told(self, port: Mapping[str, Any], external_ids: Mapping[str, str]) -> dict[str, Any]:
         return {
@@ -133,8 +129,8 @@ class PortWorld:
         return World(self.nb, neutron, lambda: self.health, ports=self.memory)
 
     def graph(self, ids: Collection[str] = ()) -> Graph:
-        """The load balancers of `octavia`."""
-        found = from_dicts(self.octavia)
+        """The load balancers: `balancers` where given, else those of `octavia`."""
+        found = Graph(self.balancers, ()) if self.balancers is not None else from_dicts(self.octavia)
         return Graph(tuple(lb for lb in found.load_balancers if not ids or lb.id in ids), found.broken)
 
     def walk(self, lb_id: str) -> Walked:
@@ -162,7 +158,8 @@ class PortWorld:
             for change in plan.changes:
                 if change.table == "NAT":
                     row = self.nats[change.row]
-                    assert row[change.column] == [change.before]
+                    # Two plans of one transaction may clear the same row.
+                    assert row[change.column] in ([change.before], [change.after][:0])
                     row[change.column] = [] if change.after is None else [change.after]
             state = apply_in_memory(plan.have, replace(plan, changes=tuple(rest)))
             self.states[plan.lb_id] = state
@@ -171,6 +168,24 @@ class PortWorld:
     def calls(self) -> list[Call]:
         """The calls that changed something, or tried to."""
         return self.server.changes()
+
+
+def lsp(port: Mapping[str, Any]) -> dict[str, Any]:
+    """The Logical_Switch_Port that Neutron makes of a port."""
+    addresses = " ".join([port["mac_address"], *(ip["ip_address"] for ip in port["fixed_ips"])])
+    return {
+        "_uuid": f"lsp:{port['id']}",
+        "name": port["id"],
+        "type": "localport" if port["device_owner"] in LOCALPORTS else "",
+        "addresses": [addresses],
+        "options": {},
+        "external_ids": {
+            "neutron:network_name": switch_name(port["network_id"]),
+            "neutron:port_name": port["name"],
+            "neutron:device_owner": port["device_owner"],
+            "neutron:device_id": port["device_id"],
+        },
+    }
 
 
 class LiveNorthbound:
