@@ -82,6 +82,15 @@ class BundleNorthbound:
         """All Load_Balancer rows of that name, by uuid."""
         return self._load_balancers.get(name, ())
 
+    @cached_property
+    def _uuids(self) -> frozenset[str]:
+        tables = ("Load_Balancer", "Load_Balancer_Health_Check")
+        return frozenset(row["_uuid"] for table in tables for row in self._rows(table))
+
+    def uuid_in_use(self, uuid: str) -> bool:
+        """Whether a Load_Balancer or health check has this UUID."""
+        return uuid in self._uuids
+
     def load_balancer_names(self) -> Iterator[str]:
         """The names of all Load_Balancer rows, each once."""
         return iter(self._load_balancers)

@@ -70,6 +70,9 @@ class NorthboundSource(Protocol):
     def load_balancer_names(self) -> Iterator[str]:
         """The names of all Load_Balancer rows, each once."""
 
+    def uuid_in_use(self, uuid: str) -> bool:
+        """Whether a Load_Balancer or health check has this UUID, so that no row can be inserted as it."""
+
     def switch(self, name: str) -> Switch | None:
         """The Logical_Switch of that name."""
 

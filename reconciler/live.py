@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property, partial
 from typing import Any
 
@@ -12,13 +13,17 @@ from sqlalchemy import Engine
 
 from ovnlb.desired.facts import Health
 from ovnlb.desired.graph import Graph
-from ovnlb.desired.octavia import check_schema, load_all, load_many, open_engine
+from ovnlb.desired.model import Provisioning
+from ovnlb.desired.octavia import check_schema, load_all, load_many, open_engine, statuses_of
 from ovnlb.diff.policy import Policy
 from ovnlb.observed.idl import NbReplica, SbReplica, connect_nb, connect_sb
 from ovnlb.observed.neutron import SdkNeutron
 from ovnlb.observed.remotes import Unreachable, WrongDatabase
 from ovnlb.observed.sb import health
 from ovnlb.reconciler.inputs import Scope, require_ids
+from ovnlb.reconciler.neutron_client import DAEMON, NeutronClient
+from ovnlb.reconciler.port_memory import PortMemory
+from ovnlb.reconciler.ports import Ports
 from ovnlb.reconciler.rounds import Means
 from ovnlb.reconciler.settings import Settings
 from ovnlb.reconciler.walk import World
@@ -73,6 +78,7 @@ class LiveInputs:
     nb: NbReplica
     sb: SbReplica | None
     neutron: SdkNeutron
+    client: NeutronClient
     world: World
 
     def graph(self, scope: Scope) -> Graph:
@@ -95,13 +101,23 @@ class LiveInputs:
 
     def means(self, graph: Graph) -> Means:
         """How a one-shot round reads and writes: floating IPs from one listing for this graph."""
-        ports = {vip.port_id for lb in graph.load_balancers for vip in lb.vips if vip.port_id}
+        vips = {vip.port_id for lb in graph.load_balancers for vip in lb.vips if vip.port_id}
+        memory = PortMemory(self.nb, monitor_mac=self.settings.hm_port_monitor_mac)
+        ports = Ports(self.client, self.nb, memory)
         return Means(
-            self.world,
+            replace(self.world, ports=memory),
             partial(load_many, self.engine),
             partial(write_batch, self.nb),
-            fips=self.neutron.floating_ips(ports),
+            perform=ports.perform,
+            fips=self.neutron.floating_ips(vips),
+            vip_port_exists=lambda lb: (
+                lb.provisioning_status != Provisioning.ERROR or ports.vip_port_exists(lb)
+            ),
         )
+
+    def statuses(self, ids: Collection[str]) -> Mapping[str, tuple[str, str, datetime | None]]:
+        """Id -> provisioning status, provider and updated_at of the rows as they are now."""
+        return statuses_of(self.engine, ids)
 
 
 @contextmanager
@@ -126,7 +142,9 @@ def live_inputs(
         sb = _southbound(settings, notice)
         if sb is not None:
             stack.callback(sb.close)
-        neutron = SdkNeutron(NeutronConnection(settings))
+        connection = NeutronConnection(settings)
+        neutron = SdkNeutron(connection)
+        client = NeutronClient(lambda: connection.network, DAEMON)
         world = World(
             nb=nb,
             neutron=neutron,
@@ -134,7 +152,7 @@ def live_inputs(
             policy=Policy(settings.policy),
             drain=settings.drain_on_zero_weight,
         )
-        yield LiveInputs(settings, engine, nb, sb, neutron, world)
+        yield LiveInputs(settings, engine, nb, sb, neutron, client, world)
 
 
 def _southbound(settings: Settings, notice: Callable[[str], None]) -> SbReplica | None:

@@ -91,6 +91,7 @@ def walk(lb: LoadBalancer, world: World, fips: Mapping[str, str] | None = None) 
         world.policy,
         lb_id=lb.id,
         pending=_unsettled(lb),
+        in_use=world.nb.uuid_in_use,
         provider_switches={name for name, switch in topo.switches.items() if switch.provider},
         effects=work.effects,
         warnings=(*want.warnings, *work.warnings, *_fip_warnings(world, lb, fips)),

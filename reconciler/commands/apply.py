@@ -14,7 +14,9 @@ from ovnlb.reconciler.exits import Exit, plan_exit
 from ovnlb.reconciler.inputs import Scope
 from ovnlb.reconciler.live import LiveInputs, live_inputs
 from ovnlb.reconciler.passes import pass_document
+from ovnlb.reconciler.report_once import report_once
 from ovnlb.reconciler.rounds import SETTLED, Done, play
+from ovnlb.reconciler.status_socket import StatusSocket
 from ovnlb.reconciler.walk import walk_all
 
 # Load balancers in one transaction: northd works as long for one as for hundreds.
@@ -34,11 +36,12 @@ def run(options: Namespace) -> Exit:
     with live_inputs(settings(options), lock=True, notice=say) as found:
         require_lock(found)
         done = tuple(apply_all(found, wanted))
+        unreported = report_once(done, StatusSocket(found.settings.sockets), found.statuses, say)
         left = walk_all(found.graph(wanted), found.world, progress)
     remaining = pass_document(left, with_desired=False)
-    emit(_text(done, remaining, options))
+    emit(_text(done, unreported, remaining, options))
     code = plan_exit(remaining["summary"])
-    failed = any(item.result not in SETTLED for item in done)
+    failed = bool(unreported) or any(item.result not in SETTLED for item in done)
     return Exit.ERROR if code is Exit.DIFFERS or (failed and code is Exit.IN_SYNC) else code
 
 
@@ -60,8 +63,8 @@ def apply_all(found: LiveInputs, wanted: Scope) -> Iterator[Done]:
         yield from play(ids[start : start + BATCH], means)
 
 
-def document(done: Sequence[Done], remaining: dict[str, Any]) -> dict[str, Any]:
-    """What was done, and what remains different."""
+def document(done: Sequence[Done], unreported: Sequence[str], remaining: dict[str, Any]) -> dict[str, Any]:
+    """What was done, whose verdicts Octavia could not be told, and what remains different."""
     return {
         "format_version": report.FORMAT_VERSION,
         "applied": [
@@ -73,13 +76,16 @@ def document(done: Sequence[Done], remaining: dict[str, Any]) -> dict[str, Any]:
             }
             for item in done
         ],
+        "unreported": list(unreported),
         "remaining": remaining,
     }
 
 
-def _text(done: Sequence[Done], remaining: dict[str, Any], options: Namespace) -> str:
+def _text(
+    done: Sequence[Done], unreported: Sequence[str], remaining: dict[str, Any], options: Namespace
+) -> str:
     if options.format == "json":
-        return report.dumps(document(done, remaining))
+        return report.dumps(document(done, unreported, remaining))
     plans = [plan for item in done for plan in item.plans]
     applied = report.document(plans, with_desired=False)
     failures = [f"{item.lb_id}: {item.result}: {item.error}" for item in done if item.result not in SETTLED]
@@ -88,6 +94,7 @@ def _text(done: Sequence[Done], remaining: dict[str, Any], options: Namespace) -
         if plans
         else "Nothing had to be written.",
         *failures,
+        *(f"{lb_id}: its statuses are not reported to Octavia" for lb_id in unreported),
         f"Applied: {len(done)} load balancers looked at, {len(plans)} written, {len(failures)} not settled.",
         "Remaining:",
         rendered(remaining, options.format, options.verbose),

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scenario_files import load_scenario
-from servers.neutron import FakeNeutron
-from servers.octavia_db import write_tables, writer
-from servers.ovsdb import OvsdbServer, insert_rows
+import sqlalchemy as sa
 
 from ovnlb.observed.idl import connect_nb
 from ovnlb.observed.source import Endpoint
 from ovnlb.reconciler.cli import main
+from scenario_files import load_scenario
+from servers.neutron import FakeNeutron
+from servers.octavia_db import write_tables, writer
+from servers.ovsdb import OvsdbServer, insert_rows
+from servers.status_agent import StatusAgent, status_agent
 
 LB = "1b000000-0000-4000-8000-000000000001"
 GONE_COLUMNS = {"ha_chassis_group", "gateway_chassis"}
@@ -33,6 +35,7 @@ class Cloud:
     nb: OvsdbServer
     database: str
     run: Callable[..., Ran]
+    agent: StatusAgent
 
 
 @pytest.fixture
@@ -43,7 +46,7 @@ def cloud(
     fake_neutron: FakeNeutron,
     octavia_url: str,
     capsys: pytest.CaptureFixture[str],
-) -> Cloud:
+) -> Iterator[Cloud]:
     """The cloud of a recorded scenario after its members were added, before any row is right."""
     step = load_scenario("two_lbs_same_network").steps[9]
     assert step.octavia is not None
@@ -51,26 +54,41 @@ def cloud(
     write_tables(engine, step.octavia)
     engine.dispose()
     fake_neutron.load(step.neutron)
+    load_topology(nb_server, step.topology)
+    with status_agent(octavia_url) as agent:
+        options = configuration(nb_server, sb_server, fake_neutron, octavia_url, agent)
+        config = tmp_path / "octavia.conf"
+        config.write_text(options)
+
+        def run(*arguments: str) -> Ran:
+            code = main([arguments[0], "--config-file", str(config), *arguments[1:]])
+            out, err = capsys.readouterr()
+            return code, out, err
+
+        yield Cloud(config, nb_server, octavia_url, run, agent)
+
+
+def load_topology(server: OvsdbServer, topology: Any) -> None:
+    """Neutron's rows of a recorded scenario."""
     tables = {
         name: [{key: value for key, value in row.items() if key not in GONE_COLUMNS} for row in rows]
-        for name, rows in step.topology.items()
+        for name, rows in topology.items()
     }
-    insert_rows(nb_server.unix, "OVN_Northbound", {"NB_Global": [{"_uuid": "global"}], **tables})
-    config = tmp_path / "octavia.conf"
-    config.write_text(
-        f"[database]\nconnection = {octavia_url}\n"
-        f"[ovn]\novn_nb_connection = {nb_server.unix}\novn_sb_connection = {sb_server.unix}\n"
+    insert_rows(server.unix, "OVN_Northbound", {"NB_Global": [{"_uuid": "global"}], **tables})
+
+
+def configuration(
+    nb: OvsdbServer, sb: OvsdbServer, neutron: FakeNeutron, url: str, agent: StatusAgent
+) -> str:
+    """An octavia.conf for these servers."""
+    sockets = "".join(f"{name}_socket_path = {agent.path(name)}\n" for name in ("status", "stats", "get"))
+    return (
+        f"[database]\nconnection = {url}\n"
+        f"[ovn]\novn_nb_connection = {nb.unix}\novn_sb_connection = {sb.unix}\n"
         "ovsdb_connection_timeout = 5\n"
-        f"[neutron]\nauth_type = none\nendpoint_override = {fake_neutron.url}\n"
-        f"[driver_agent]\nstatus_socket_path = {tmp_path}/status.sock\n"
+        f"[neutron]\nauth_type = none\nendpoint_override = {neutron.url}\n"
+        f"[driver_agent]\n{sockets}"
     )
-
-    def run(*arguments: str) -> Ran:
-        code = main([arguments[0], "--config-file", str(config), *arguments[1:]])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return Cloud(config, nb_server, octavia_url, run)
 
 
 def rows(cloud: Cloud) -> list[dict[str, Any]]:
@@ -192,6 +210,35 @@ def test_bad_configuration_is_named(cloud: Cloud, line: str, names: str, tmp_pat
         assert names in err
         assert "Traceback" not in err
     assert rows(cloud) == []
+
+
+def test_apply_reports_the_verdicts(cloud: Cloud) -> None:
+    """What was PENDING is ACTIVE afterwards; without a driver-agent the rows are written, exit 1."""
+    cloud.agent.stop()
+    for name in ("status", "stats", "get"):
+        cloud.agent.path(name).unlink(missing_ok=True)
+    code, out, err = cloud.run("apply")
+    assert code == 1
+    assert "not reported to Octavia" in out
+    assert "driver-agent" in err
+    assert len(rows(cloud)) == 2
+    assert "PENDING_UPDATE" in statuses(cloud)
+    cloud.agent.start()
+    assert cloud.run("apply")[0] == 0
+    assert statuses(cloud) == {"ACTIVE"}
+
+
+def statuses(cloud: Cloud) -> set[str]:
+    """The provisioning statuses of all load balancers and their children."""
+    engine = sa.create_engine(cloud.database)
+    with engine.connect() as connection:
+        found = {
+            status
+            for table in ("load_balancer", "listener", "pool", "member")
+            for (status,) in connection.execute(sa.text(f"SELECT provisioning_status FROM {table}"))
+        }
+    engine.dispose()
+    return found
 
 
 def test_one_broken_lb_does_not_stop_the_others(cloud: Cloud) -> None:
