@@ -14,10 +14,12 @@ from sqlalchemy import Engine
 from ovnlb.desired import octavia
 from ovnlb.desired.facts import Health
 from ovnlb.desired.graph import Graph
+from ovnlb.desired.octavia_subnets import monitored_subnets
 from ovnlb.observed.idl import NbReplica, RowEvent, SbReplica, connect_nb, connect_sb
 from ovnlb.observed.neutron import SdkNeutron
 from ovnlb.observed.remotes import Unreachable, WrongDatabase
 from ovnlb.reconciler.live import LiveHealth, NeutronConnection
+from ovnlb.reconciler.neutron_client import DAEMON, NeutronClient
 from ovnlb.reconciler.report import Row
 from ovnlb.reconciler.settings import Settings
 
@@ -52,6 +54,14 @@ class OctaviaDatabase:
     def living(self) -> list[str]:
         """Ids of all load balancers of ours that are not DELETED."""
         return octavia.living_ids(self._engine, self._providers)
+
+    def newest(self) -> datetime | None:
+        """When the newest load balancer of any provider was made, naive UTC."""
+        return octavia.newest_created_at(self._engine)
+
+    def monitored_subnets(self) -> frozenset[str]:
+        """The subnets on which a living load balancer of ours monitors members, or may."""
+        return monitored_subnets(self._engine, self._providers)
 
     def load(self, ids: Collection[str]) -> Graph:
         """The graphs of those of these load balancers that are ours."""
@@ -114,12 +124,13 @@ class Southbound:
 
 @dataclass(frozen=True)
 class Connections:
-    """All of them."""
+    """All of them. `neutron` answers questions, `client` changes things there."""
 
     database: OctaviaDatabase
     nb: NbReplica
     southbound: Southbound
     neutron: SdkNeutron
+    client: NeutronClient
 
 
 def connect(settings: Settings, stack: ExitStack, *, lock: bool) -> Connections:
@@ -139,5 +150,7 @@ def connect(settings: Settings, stack: ExitStack, *, lock: bool) -> Connections:
     stack.callback(nb.close)
     southbound = Southbound(settings, lock)
     stack.callback(southbound.close)
-    neutron = SdkNeutron(NeutronConnection(settings))
-    return Connections(OctaviaDatabase(engine, settings.providers), nb, southbound, neutron)
+    neutron = NeutronConnection(settings)
+    client = NeutronClient(lambda: neutron.network, DAEMON)
+    database = OctaviaDatabase(engine, settings.providers)
+    return Connections(database, nb, southbound, SdkNeutron(neutron), client)

@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ovnlb.desired.model import LoadBalancer, Provisioning
 from ovnlb.diff.policy import Policy
 from ovnlb.reconciler.connections import Connections, connect
 from ovnlb.reconciler.health_page import HealthPage
@@ -24,6 +25,8 @@ from ovnlb.reconciler.metrics import Metrics
 from ovnlb.reconciler.monitor_health import MonitorHealth
 from ovnlb.reconciler.nudge_socket import NudgeSocket
 from ovnlb.reconciler.pacing import Committer, Pace
+from ovnlb.reconciler.port_memory import PortMemory
+from ovnlb.reconciler.ports import Ports
 from ovnlb.reconciler.queue import Priority, WorkQueue
 from ovnlb.reconciler.report import Reporter, Send
 from ovnlb.reconciler.resync import ListedFips, Resync
@@ -81,6 +84,7 @@ class Service:
     def _assemble(self, connections: Connections) -> None:
         settings, nb = self.settings, connections.nb
         self.connections = connections
+        memory = PortMemory(nb, monitor_mac=settings.hm_port_monitor_mac)
         self.health = MonitorHealth(connections.southbound.health)
         self.world = World(
             nb=nb,
@@ -88,7 +92,9 @@ class Service:
             health=self.health,
             policy=Policy(settings.policy),
             drain=settings.drain_on_zero_weight,
+            ports=memory,
         )
+        self.ports = Ports(connections.client, nb, memory)
         pace = Pace(nb if settings.pace_northd else None)
         self.committer = Committer(
             partial(write_batch, nb), pace, lambda: self.queue.busy, self.metrics.written
@@ -131,8 +137,14 @@ class Service:
             world=self.world,
             load=self.connections.database.load,
             write=self.committer.write,
+            perform=self.ports.perform,
             fips=self.resync.fips if resync else None,
+            vip_port_exists=self._may_heal,
         )
+
+    def _may_heal(self, lb: LoadBalancer) -> bool:
+        """Whether a load balancer in ERROR may become ACTIVE; Neutron is asked only about those."""
+        return lb.provisioning_status != Provisioning.ERROR or self.ports.vip_port_exists(lb)
 
     def _bind_metrics(self) -> None:
         metrics, bind = self.metrics, self.metrics.bind
@@ -258,6 +270,8 @@ class Service:
     def _settled(self, done: Done) -> None:
         if done.result is Result.GONE:
             self.health.forget(done.lb_id)
+            if self.world.ports is not None:
+                self.world.ports.forget(done.lb_id)
         elif done.walked is not None and not done.error:
             self.health.walked(done.walked)
         self.resync.settled(done)
