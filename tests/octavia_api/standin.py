@@ -30,6 +30,7 @@ class StandIn:
         self._sockets = sockets
         self._neutron = client_of(neutron, attempts=5)
         self._library: DriverLibrary | None = None
+        self._one_at_a_time = threading.Lock()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
         self.failures: list[Exception] = []
@@ -56,10 +57,14 @@ class StandIn:
         while not self._closing.wait(0.1):
             try:
                 self._round()
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  the next round tries again
                 self.failures.append(error)
 
     def _round(self) -> bool:
+        with self._one_at_a_time:
+            return self._end_what_is_pending()
+
+    def _end_what_is_pending(self) -> bool:
         waiting = [lb_id for lb_id, _ in pending(self._engine, PROVIDERS)]
         if not waiting:
             return False

@@ -116,7 +116,8 @@ class FakeNeutron:
             return 200, {OTHERS[path]: []}
         if kind == "extensions":
             known = [{"alias": a, "name": a} for a in ("allowed-address-pairs", "qos", "dns-integration")]
-            return (200, {"extensions": known}) if not object_id else (200, {"extension": {"alias": object_id}})
+            one = {"extension": {"alias": object_id, "name": object_id}}
+            return 200, one if object_id else {"extensions": known}
         if kind not in COLLECTIONS:
             raise Refused(404, f"The resource {path} could not be found.", "HTTPNotFound")
         name = COLLECTIONS[kind]
