@@ -8,6 +8,7 @@ dirty is forgotten but for its name. Thread-safe. Source: architecture.md sectio
 from __future__ import annotations
 
 import heapq
+import itertools
 import random
 import threading
 import time
@@ -71,7 +72,8 @@ class WorkQueue:
         self._changed = threading.Condition()
         self._entries: dict[str, _Entry] = {}
         self._ready: dict[Priority, dict[str, None]] = {priority: {} for priority in Priority}
-        self._waiting: list[tuple[float, str]] = []
+        self._waiting: list[tuple[float, int, str]] = []
+        self._arrivals = itertools.count()
         self._locked: dict[str, Work] = {}
         self._again: dict[str, _Entry] = {}
         self._failures: dict[str, int] = {}
@@ -161,7 +163,7 @@ class WorkQueue:
             for key, entry in self._entries.items():
                 if not entry.ready and self._failures.get(key):
                     entry.at = now
-                    heapq.heappush(self._waiting, (now, key))
+                    heapq.heappush(self._waiting, (now, next(self._arrivals), key))
             self._changed.notify_all()
 
     def depth(self) -> Mapping[Priority, int]:
@@ -219,13 +221,13 @@ class WorkQueue:
             if known.ready:
                 del self._ready[known.priority][key]
         self._entries[key] = entry
-        heapq.heappush(self._waiting, (entry.at, key))
+        heapq.heappush(self._waiting, (entry.at, next(self._arrivals), key))
         self._changed.notify()
 
     def _promote(self) -> None:
         now = self._clock()
         while self._waiting and self._waiting[0][0] <= now:
-            at, key = heapq.heappop(self._waiting)
+            at, _, key = heapq.heappop(self._waiting)
             entry = self._entries.get(key)
             if entry is not None and not entry.ready and entry.at == at:
                 entry.ready = True
