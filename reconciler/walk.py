@@ -84,6 +84,8 @@ def walk(lb: LoadBalancer, world: World, fips: Mapping[str, str] | None = None) 
         topo = replace(topo, hm_ports=world.ports.hm_ports(topo.hm_ports, topo.subnets))
     want = desired_state(lb, topo, world.health(), drain=world.drain)
     have = observe(world.nb, lb.id)
+    if _has_lost_its_vip_port(lb, have, world.nb):
+        want = _nothing_but_waiting(want, lb)
     work = _neutron_work(lb, topo, want, have, world)
     found = compare(
         want.state,
@@ -98,6 +100,20 @@ def walk(lb: LoadBalancer, world: World, fips: Mapping[str, str] | None = None) 
         waiting=want.waiting,
     )
     return Walked(lb, topo, want, guarded(_with_work(found, work, world.policy)))
+
+
+def _has_lost_its_vip_port(lb: LoadBalancer, have: NbState, nb: NorthboundSource) -> bool:
+    """Whether this LB in ERROR has neither rows nor a VIP port: its rows would serve nobody's address."""
+    return (
+        lb.provisioning_status == Provisioning.ERROR
+        and not have.rows
+        and (lb.vip.port_id is None or nb.port(lb.vip.port_id) is None)
+    )
+
+
+def _nothing_but_waiting(want: Desired, lb: LoadBalancer) -> Desired:
+    missing = f"VIP port {lb.vip.port_id} (vip_port_missing)"
+    return replace(want, state=NbState(), hm_subnets=(), waiting=(missing, *want.waiting))
 
 
 def _with_work(found: Plan, work: NeutronWork, policy: Policy) -> Plan:
