@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from scenario_files import Step, load_scenario
 
 from ovnlb.desired.facts import Health
 from ovnlb.desired.graph import from_dicts
 from ovnlb.observed.bundle import BundleNeutron, BundleNorthbound
 from ovnlb.reconciler.walk import Walked, World, walk, walk_all
+from scenario_files import Step, load_scenario
 
 
 def created() -> Step:
