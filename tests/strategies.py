@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from random import Random
 from uuid import UUID
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from damage import DAMAGE, damaged
@@ -20,6 +21,10 @@ from ovnlb.desired.compute import desired_state
 from ovnlb.desired.facts import Health, MonitorKey, Router, RouterInterface, Subnet, Switch, Topology
 from ovnlb.desired.model import HealthMonitor, Listener, LoadBalancer, Member, Pool, SessionPersistence, Vip
 from ovnlb.desired.rows import NbState
+
+# How long an example takes says nothing on a machine that others use too.
+settings.register_profile("shared-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("shared-machine")
 
 NETWORKS = {"net1": False, "net2": False, "public": True}
 SUBNETS = {

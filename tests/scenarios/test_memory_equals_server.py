@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
@@ -33,10 +34,13 @@ def replica(nb_server: OvsdbServer) -> Iterator[NbReplica]:
     nb.close()
 
 
-def load(server: OvsdbServer, have: NbState) -> None:
-    """Make the server hold these rows, with their UUIDs, and nothing else."""
+def load(server: OvsdbServer, nb: NbReplica, have: NbState) -> bool:
+    """Make the server hold these rows, with their UUIDs, and nothing else; whether the replica has them.
+
+    The switches are new each time, and tell the replica's new state from an equal one before.
+    """
     server.transact(*({"op": "delete", "table": table, "where": []} for table in TABLES))
-    server.insert(
+    made = server.insert(
         {
             "Logical_Switch": [{"_uuid": f"ls:{name}", "name": name} for name in SWITCHES],
             "Logical_Router": [{"_uuid": "lr", "name": "neutron-router"}],
@@ -56,6 +60,16 @@ def load(server: OvsdbServer, have: NbState) -> None:
             "attached_switches": _references(have, "switches"),
             "attached_routers": _references(have, "routers"),
         }
+    )
+    switches = {UUID(made[f"ls:{name}"]) for name in SWITCHES}
+    found, lb_id = plain(have.rows), have.rows[0].name if have.rows else ""
+    return nb.wait_for(
+        lambda: (
+            switches == set(nb.table("Logical_Switch").rows)
+            and set(nb.table("Logical_Router").rows) == {UUID(made["lr"])}
+            and plain(nb.load_balancers(lb_id)) == found
+        ),
+        5,
     )
 
 
@@ -102,13 +116,9 @@ def test_memory_and_server_agree_on_generated_plans(nb_server: OvsdbServer, repl
         have = data.draw(world.damaged_states(start))
         made = plan(case.want, have, lb_id=case.lb.id, pending=case.pending)
         assume(made.changes)
-        load(nb_server, have)
-        found = plain(have.rows)
-        assert replica.wait_for(lambda: plain(replica.load_balancers(case.lb.id)) == found, 5)
+        assert load(nb_server, replica, have)
         assert apply(replica, made).transactions == 1
         expected = plain(apply_in_memory(have, made).rows)
-        # The reply to a transaction may overtake the update of the replica.
-        replica.wait_for(lambda: plain(replica.load_balancers(case.lb.id)) == expected, 5)
         assert plain(replica.load_balancers(case.lb.id)) == expected
         on_server = nb_server.dump("Load_Balancer", "Load_Balancer_Health_Check")
         assert {row["_uuid"] for row in on_server["Load_Balancer"]} == expected.keys()
