@@ -17,12 +17,11 @@ TESTS = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS), str(TESTS / "ns")]
 
 from driver_world import driver_of, model, nudge_socket  # noqa: E402
+from ovnlb.desired.octavia_url import open_engine  # noqa: E402
+from ovnlb.reconciler.driver import OvnlbProviderDriver  # noqa: E402
 from servers.mariadb import running_mariadb  # noqa: E402
 from servers.neutron import serving  # noqa: E402
 from servers.octavia_db import write_tables, writer  # noqa: E402
-
-from ovnlb.desired.octavia_url import open_engine  # noqa: E402
-from ovnlb.reconciler.driver import OvnlbProviderDriver  # noqa: E402
 
 LBS = 1400
 CLOUD = {
