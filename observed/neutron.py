@@ -74,6 +74,15 @@ class SdkNeutron:
                 self._fips, self._fip_ports = fips, scope
             return {one: fips[one] for one in port_ids if one in fips}
 
+    def floating_ip_now(self, port_id: str) -> str | None:
+        """The floating IP of one port, asked anew: for when the listing of the pass is doubted."""
+        with self._lock:
+            now = fips_by_port(self._list_fips(_listable(frozenset((port_id,))))).get(port_id)
+            if self._fips is not None:
+                others = {port: fip for port, fip in self._fips.items() if port != port_id}
+                self._fips = others if now is None else {**others, port_id: now}
+            return now
+
     def _list_fips(self, ports: frozenset[str] | None) -> Iterator[tuple[str, str]]:
         """(port id, address) of all floating IPs, or of those of these ports."""
         if ports is not None and not ports:

@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from ovnlb.desired.octavia import DatabaseError
+from ovnlb.observed.neutron import SdkNeutron
 from ovnlb.observed.neutron_errors import NeutronError
-from ovnlb.observed.source import NeutronSource
 from ovnlb.reconciler.queue import Priority, WorkQueue
 from ovnlb.reconciler.rounds import Done, Result
 
@@ -23,13 +23,22 @@ _AGAIN_AFTER = 5.0
 
 
 class ListedFips(Mapping[str, str]):
-    """The floating IPs of one listing, as the mapping that a walk asks port by port."""
+    """The floating IPs of one listing, as the mapping that a walk asks port by port.
 
-    def __init__(self, neutron: NeutronSource) -> None:
-        self._neutron = neutron
+    noted: a port's floating IP in the Northbound database. Where it differs, Neutron is asked again:
+    the listing may be older than the note, and must not take a new floating IP out of the rows.
+    """
+
+    def __init__(self, neutron: SdkNeutron, noted: Callable[[str], str | None]) -> None:
+        self._neutron, self._noted = neutron, noted
 
     def __getitem__(self, port_id: str) -> str:
-        return self._neutron.floating_ips((port_id,))[port_id]
+        fip = self._neutron.floating_ips((port_id,)).get(port_id)
+        if fip != self._noted(port_id):
+            fip = self._neutron.floating_ip_now(port_id)
+        if fip is None:
+            raise KeyError(port_id)
+        return fip
 
     def __iter__(self) -> Iterator[str]:
         raise TypeError("a listing is asked port by port")
