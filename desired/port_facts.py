@@ -40,7 +40,10 @@ def provider_made(name: str, lb_id: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PortFact:
-    """A Neutron port as its LSP shows it. `name`, `device_*` are None where the LSP does not tell."""
+    """A Neutron port as its LSP shows it. `name`, `device_*` are None where the LSP does not tell.
+
+    published: OVN answers ARP for its addresses with its MAC although it is bound nowhere.
+    """
 
     id: str
     name: str | None
@@ -49,6 +52,7 @@ class PortFact:
     type: str
     switch: str | None
     addresses: tuple[str, ...] = ()
+    published: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -276,6 +276,13 @@ def _warnings(lb: LoadBalancer, topo: Topology, facts: PortFacts) -> Iterator[Pl
             )
     if is_gone(lb):
         return
+    for port in facts.vip_ports.values():
+        if port.published and port.device_owner == VIP_PORT_OWNER:
+            yield PlanWarning(
+                "vip_port_published",
+                f"the LSP of VIP port {port.id} has addresses while it is bound nowhere: clients on its "
+                "network may get its MAC and no answer (NB_Global options:ignore_lsp_down=false helps)",
+            )
     for port_id, nats in facts.vip_nats.items():
         yield from _nat_warnings(port_id, topo.fips[port_id], nats)
     for kind, target in sorted(facts.refused):

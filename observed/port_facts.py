@@ -62,6 +62,7 @@ def port_fact(port: SwitchPort) -> PortFact:
         type=port.type,
         switch=port.switch,
         addresses=port.addresses,
+        published=port.mac is not None and port.enabled and not port.options.get("requested-chassis"),
     )
 
 
