@@ -19,12 +19,12 @@ from ovnlb.diff.plan import Plan
 _PLACEHOLDER = re.compile(r"\(address of the new HM port on [^)]*\)")
 
 
-def fingerprint(plan: Plan) -> str:
-    """SHA-256, in hex, of the plan's load balancer, both states, changes and effects.
+def content(plan: Plan) -> dict[str, Any]:
+    """The plan's load balancer, both states, changes and effects, as JSON values.
 
     Warnings and waiting are left out: what they say does not change what is written.
     """
-    parts = {
+    return {
         "lb_id": plan.lb_id,
         "want": _state(plan.want),
         "have": _state(plan.have),
@@ -37,8 +37,16 @@ def fingerprint(plan: Plan) -> str:
         ],
         "refused": plan.refused,
     }
-    text = json.dumps(parts, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def text_of(parts: Mapping[str, Any]) -> str:
+    """A content as one text: the same for the same plan, before and after a file."""
+    return json.dumps(parts, sort_keys=True, default=str)
+
+
+def fingerprint(plan: Plan) -> str:
+    """SHA-256, in hex, of the plan's content."""
+    return hashlib.sha256(text_of(content(plan)).encode()).hexdigest()
 
 
 def moved(saved: Mapping[str, str], now: Iterable[Plan]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ def markdown(report: Document) -> str:
     for part in report["load_balancers"]:
         lines += _load_balancer(part)
     lines += _section("Conflicts", (item["text"] for item in report["conflicts"]))
-    lines += _section("Orphans", (value(orphan) for orphan in report["orphans"]))
+    lines += _section("Orphans", (item.get("text") or value(item) for item in report["orphans"]))
     lines += _section("Errors", (f"{item['id']}: {item['reason']}" for item in report["errors"]))
     return "\n".join(lines).rstrip() + "\n"
 

@@ -150,7 +150,7 @@ _PARTS = (
 
 def _lists(report: Document, paint: Paint) -> Iterator[str]:
     yield from (paint("!", f"conflict: {item['text']}") for item in report["conflicts"])
-    yield from (f"orphan: {value(orphan)}" for orphan in report["orphans"])
+    yield from (f"orphan: {orphan.get('text') or value(orphan)}" for orphan in report["orphans"])
     yield from (
         paint("!", f"error: load balancer {item['id']}: {item['reason']}") for item in report["errors"]
     )

@@ -70,6 +70,7 @@ class NorthboundIndexes:
         self.ports: KeyIndex[str] = KeyIndex()
         self.addresses: KeyIndex[tuple[str, str]] = KeyIndex()
         self.hm_ports: KeyIndex[str] = KeyIndex()
+        self.provider_ports: KeyIndex[bool] = KeyIndex()
         self.peers: KeyIndex[str] = KeyIndex()
         self.peers_on: KeyIndex[str] = KeyIndex()
         self.routers: KeyIndex[str] = KeyIndex()
@@ -98,6 +99,7 @@ class NorthboundIndexes:
                     self.addresses,
                     self.localnet_switches,
                     self.hm_ports,
+                    self.provider_ports,
                     self.peers,
                     self.peers_on,
                 ),
@@ -165,6 +167,7 @@ class NorthboundIndexes:
         self.localnet_switches.put(uuid, (switch,) if switch and kind == neutron_rows.LOCALNET else ())
         neutron_name = external_ids.get(neutron_rows.PORT_NAME, "")
         self.hm_ports.put(uuid, (neutron_name,) if neutron_rows.is_hm_port(external_ids) else ())
+        self.provider_ports.put(uuid, (True,) if neutron_name.startswith(neutron_rows.PROVIDER_PORTS) else ())
         peer = datum.mapping(row, "options").get(neutron_rows.ROUTER_PORT)
         self.peers.put(uuid, (peer,) if peer and switch else ())
         self.peers_on.put(uuid, (switch,) if peer and switch else ())

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from ovnlb.desired import extids
 from ovnlb.desired.addresses import canonical, is_v6
-from ovnlb.desired.port_facts import HM_PORT_OWNERS, HM_PORT_PREFIX
+from ovnlb.desired.port_facts import HM_PORT_OWNERS, HM_PORT_PREFIX, VIP_PORT_PREFIX
 from ovnlb.desired.rows import ADDITIONAL_VIP_FIPS, POOL_PREFIX, VIP_FIP
 
 NETWORK_NAME = "neutron:network_name"
@@ -30,6 +30,8 @@ DEVICE_OWNER = "neutron:device_owner"
 ROUTER_PORT = "router-port"
 LOCALNET = "localnet"
 DNAT_AND_SNAT = "dnat_and_snat"
+# How the Neutron names of the ports begin that only a provider makes.
+PROVIDER_PORTS = (VIP_PORT_PREFIX, HM_PORT_PREFIX)
 
 _MAC = re.compile(r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}")
 _SEPARATORS = re.compile(r"[\s,]+")

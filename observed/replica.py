@@ -185,6 +185,12 @@ class NbReplica(Replica):
             found = [self._port(row) for row in rows]
         return min(found, key=lambda port: port.name, default=None)
 
+    def provider_ports(self) -> tuple[SwitchPort, ...]:
+        """The LSPs whose Neutron name is that of a VIP or health-monitor port, by name."""
+        with self._idl.guard:
+            rows = self._rows("Logical_Switch_Port", self._indexes.provider_ports, True)
+            return tuple(sorted((self._port(row) for row in rows), key=lambda port: port.name))
+
     # NorthboundSource: routers
 
     def routers_on(self, switch: str) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from ovnlb.reconciler.exits import Exit
 COMMANDS = {
     "plan": "show what differs and what would be done, changing nothing",
     "apply": "make the Northbound rows equal to what Octavia's users asked for",
+    "orphans": "list what is left of load balancers that are gone, and prune it",
     "show": "show all about one load balancer: graph, rows, differences, warnings",
     "snapshot": "write what a plan depends on into a bundle file",
     "wait": "wait until a load balancer is no longer pending",

@@ -22,6 +22,6 @@ def plan_exit(summary: Mapping[str, Any]) -> Exit:
         return Exit.ERROR
     if summary["refused"]:
         return Exit.REFUSED
-    if summary["differ"] or summary["waiting"]:
+    if summary["differ"] or summary["waiting"] or summary["orphans"]:
         return Exit.DIFFERS
     return Exit.IN_SYNC

@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ovnlb.desired.blame import blamed
 from ovnlb.desired.model import PENDING, LoadBalancer
@@ -20,6 +20,7 @@ from ovnlb.observed.neutron_errors import NeutronError
 from ovnlb.reconciler.interest import Interest
 from ovnlb.reconciler.journal import Entry, Journal
 from ovnlb.reconciler.metrics import Metrics
+from ovnlb.reconciler.orphans import Incomplete
 from ovnlb.reconciler.queue import Priority, Work, WorkQueue
 from ovnlb.reconciler.report import Report, Reporter
 from ovnlb.reconciler.rounds import SETTLED, Done, Means, Result, play
@@ -39,7 +40,8 @@ class Desk:
     """What the workers share. means: how a round reads and writes; True for a resync's rounds.
 
     settled: told of every outcome. report: whether Octavia is told at all (not by an observer).
-    error_after: seconds of failures until a verdict.
+    error_after: seconds of failures until a verdict. chores: keys that are no load balancer's, with
+    what to do; a chore that raises comes back with backoff.
     """
 
     queue: WorkQueue
@@ -52,6 +54,7 @@ class Desk:
     report: bool = True
     error_after: Callable[[], float] = lambda: 600.0
     clock: Callable[[], float] = time.monotonic
+    chores: Mapping[str, Callable[[], None]] = field(default_factory=dict)
 
 
 def work(desk: Desk, stop: threading.Event, urgent_only: bool = False) -> None:
@@ -64,6 +67,15 @@ def work(desk: Desk, stop: threading.Event, urgent_only: bool = False) -> None:
 
 def run_batch(desk: Desk, batch: Sequence[Work]) -> None:
     """One round over locked keys; every key is unlocked again, whatever happens."""
+    balancers = [item for item in batch if item.key not in desk.chores]
+    if balancers:
+        _run_round(desk, balancers)
+    for item in batch:
+        if item.key in desk.chores:
+            _chore(desk, item)
+
+
+def _run_round(desk: Desk, batch: Sequence[Work]) -> None:
     started, by_key = desk.clock(), {item.key: item for item in batch}
     for item in batch:
         desk.metrics.queue_wait.observe(max(0.0, started - item.ready))
@@ -76,6 +88,17 @@ def run_batch(desk: Desk, batch: Sequence[Work]) -> None:
             desk.queue.retry(done.lb_id)
     for key in by_key:
         desk.queue.retry(key)
+
+
+def _chore(desk: Desk, item: Work) -> None:
+    try:
+        desk.chores[item.key]()
+    except (DatabaseError, NeutronError, Incomplete) as error:
+        LOG.warning("%s: again in %.1f s: %s", item.key, desk.queue.retry(item.key), error)
+    except Exception:  # a chore must never end a worker
+        LOG.exception("%s: again in %.1f s", item.key, desk.queue.retry(item.key))
+    else:
+        desk.queue.done(item.key)
 
 
 def _play(desk: Desk, batch: Sequence[Work]) -> Sequence[Done]:

@@ -6,6 +6,8 @@ the asking socket. Questions:
 
 `{"ask": "show", "lb": ID}` -> what the service thinks of it; without `lb`: of itself.
 `{"ask": "reconcile", "lb": [ID, ...]}` -> `{"queued": N}`; the keys run as if they had been nudged.
+`{"ask": "prune", "objects": [[KIND, ID], ...], "max_count": N, "max_percent": P}` -> `{"queued": N}`; what
+is still an orphan goes (`ovnlb.reconciler.orphan_keeper`).
 """
 
 from __future__ import annotations

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from ovnlb.desired.rows import LoadBalancerRow
 from ovnlb.desired.verdicts import Outcome, messages, status_update
 from ovnlb.diff.conflicts import conflicts
+from ovnlb.diff.orphans import Judged, as_json
 from ovnlb.diff.report import document
 from ovnlb.reconciler.walk import Pass
 
 
-def pass_document(done: Pass, with_desired: bool) -> dict[str, Any]:
-    """The report of a pass."""
+@dataclass(frozen=True, slots=True)
+class Orphans:
+    """What a search for orphans found, and how many rows are somebody else's."""
+
+    judged: tuple[Judged, ...] = ()
+    foreign: int = 0
+
+
+def pass_document(done: Pass, with_desired: bool, orphans: Orphans | None = None) -> dict[str, Any]:
+    """The report of a pass; with what a search for orphans found where one was made."""
+    judged = orphans.judged if orphans else ()
+    gone = [(one.orphan.lb_id or "", one.orphan.row) for one in judged if one.orphan.row]
     return document(
         [walked.plan for walked in done.walked],
         errors={failure.lb_id: failure.reason for failure in done.failed},
-        conflicts=conflicts(_rows(done)),
+        conflicts=conflicts([*desired_rows(done), *gone]),
+        orphans=[as_json(one) for one in judged],
+        foreign_rows=orphans.foreign if orphans else 0,
         with_desired=with_desired,
     )
 
@@ -32,6 +46,6 @@ def status_messages(done: Pass) -> list[dict[str, Any]]:
     return list(messages(updates))
 
 
-def _rows(done: Pass) -> Iterator[tuple[str, LoadBalancerRow]]:
+def desired_rows(done: Pass) -> Iterator[tuple[str, LoadBalancerRow]]:
     for walked in done.walked:
         yield from ((walked.lb.id, row) for row in walked.plan.want.rows)

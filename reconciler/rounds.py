@@ -76,7 +76,10 @@ def nothing_to_perform(_lb: LoadBalancer, _effects: Sequence[Effect]) -> bool:
 
 @dataclass(frozen=True)
 class Means:
-    """How a round reads and writes. `failed`: ids whose verdict is ERROR (see error_after)."""
+    """How a round reads and writes. `failed`: ids whose verdict is ERROR (see error_after).
+
+    accept: why a plan must not be written, empty when it may; every walk is asked about again.
+    """
 
     world: World
     load: Load
@@ -85,6 +88,7 @@ class Means:
     fips: Mapping[str, str] | None = None
     vip_port_exists: Callable[[LoadBalancer], bool] = lambda lb: True
     failed: FailedIds = lambda lb: ()
+    accept: Callable[[Plan], str] = lambda plan: ""
 
 
 @dataclass
@@ -133,8 +137,9 @@ def _walk_again(ids: Sequence[str], states: Mapping[str, _State], means: Means) 
 def _walk(state: _State, lb: LoadBalancer, means: Means) -> None:
     state.lb, state.walked = lb, None
     state.walked = walk(lb, means.world, means.fips)
-    if state.walked.plan.refused:
-        state.done = _over(state, Result.REFUSED, "; ".join(state.walked.plan.refused))
+    refused = (*state.walked.plan.refused, means.accept(state.walked.plan))
+    if any(refused):
+        state.done = _over(state, Result.REFUSED, "; ".join(filter(None, refused)))
 
 
 def _first_effects(state: _State, means: Means) -> bool:

@@ -7,6 +7,7 @@ of all of them; it decides nothing about rows. Source: architecture.md sections 
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -16,6 +17,7 @@ from typing import Any
 
 from ovnlb.desired.model import LoadBalancer, Provisioning
 from ovnlb.diff.policy import Policy
+from ovnlb.observed.neutron_rows import port_fip
 from ovnlb.reconciler.connections import Connections, connect
 from ovnlb.reconciler.health_page import HealthPage
 from ovnlb.reconciler.interest import Interest
@@ -24,6 +26,7 @@ from ovnlb.reconciler.loop import Desk, work
 from ovnlb.reconciler.metrics import Metrics
 from ovnlb.reconciler.monitor_health import MonitorHealth
 from ovnlb.reconciler.nudge_socket import NudgeSocket
+from ovnlb.reconciler.orphan_keeper import ORPHANS, keeper_of
 from ovnlb.reconciler.pacing import Committer, Pace
 from ovnlb.reconciler.port_memory import PortMemory
 from ovnlb.reconciler.ports import Ports
@@ -113,6 +116,7 @@ class Service:
             self.reporter.holds,
             self._overdue,
         )
+        self.keeper = keeper_of(connections, settings, self.committer.write, self.metrics)
         self.resync = Resync(
             self.queue, connections.database.living, self._checked, self._listing, self._passed
         )
@@ -126,6 +130,7 @@ class Service:
             settled=self._settled,
             report=self.writes,
             error_after=lambda: self.settings.error_after,
+            chores={ORPHANS: self.keeper.run},
         )
         self.socket = NudgeSocket(settings.nudge_socket, self.watch.nudged, self.answer)
         self.events = EventSource(self.queue, self.interest, self._request)
@@ -284,12 +289,17 @@ class Service:
         neutron = self.connections.neutron
         neutron.refresh()
         neutron.floating_ips(())
-        return ListedFips(neutron)
+        return ListedFips(neutron, self._noted_fip)
+
+    def _noted_fip(self, port_id: str) -> str | None:
+        port = self.world.nb.port(port_id)
+        return None if port is None else port_fip(port.external_ids)
 
     def _passed(self, duration: float) -> None:
         self.metrics.pass_duration.set(duration)
         self.metrics.pass_success.set_to_current_time()
         self.first_pass.set()
+        self.queue.add(ORPHANS, Priority.RESYNC, "full pass")
 
     # What it tells of itself
 
@@ -303,6 +313,10 @@ class Service:
             for lb_id in ids:
                 self.queue.add(lb_id, Priority.NUDGE, "asked")
             return {"queued": len(ids)}
+        if kind == "prune":
+            answer = self.keeper.requested(question)
+            self.queue.add(ORPHANS, Priority.NUDGE, "asked")
+            return answer
         return {"error": f"unknown question {kind!r}"}
 
     def about(self, lb_id: str) -> Mapping[str, Any]:
@@ -340,6 +354,7 @@ class Service:
         good = nb.connected and (self.first_pass.is_set() or not self.leading)
         return good, {
             "role": self.role,
+            "pid": os.getpid(),
             "northbound": nb.connected,
             "southbound": self.connections.southbound.connected,
             "database": not self.watch.lost,

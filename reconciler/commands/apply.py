@@ -1,12 +1,14 @@
-"""`ovnlb apply`: the whole walk of everything in scope, once."""
+"""`ovnlb apply`: the whole walk of everything in scope, or of a saved plan, once."""
 
 from __future__ import annotations
 
+import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable
 
 from ovnlb.diff import report
+from ovnlb.reconciler import holder
+from ovnlb.reconciler.apply_once import Once, apply_once, document, ids_of, plan_once, remaining, told
 from ovnlb.reconciler.commands.options import add_inputs, add_report, scope, settings
 from ovnlb.reconciler.commands.output import emit, progress, rendered, say
 from ovnlb.reconciler.errors import NotLeader
@@ -14,89 +16,103 @@ from ovnlb.reconciler.exits import Exit, plan_exit
 from ovnlb.reconciler.inputs import Scope
 from ovnlb.reconciler.live import LiveInputs, live_inputs
 from ovnlb.reconciler.passes import pass_document
-from ovnlb.reconciler.report_once import report_once
-from ovnlb.reconciler.rounds import SETTLED, Done, play
-from ovnlb.reconciler.status_socket import StatusSocket
+from ovnlb.reconciler.saved_plans import SavedPlan, SavedPlanError, read
 from ovnlb.reconciler.walk import walk_all
 
-# Load balancers in one transaction: northd works as long for one as for hundreds.
-BATCH = 200
-_LOCK_PATIENCE = 3.0
+TIMEOUT = 300.0
 
 
 def arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
+    parser.add_argument(
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help="apply this plan (ovnlb plan --out), if nothing has moved since",
+    )
     add_inputs(parser)
     add_report(parser)
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=TIMEOUT,
+        metavar="SECONDS",
+        help=f"how long the daemon that holds the lock may take for what it is handed (default {TIMEOUT:g})",
+    )
+    parser.add_argument(
+        "--take-lock", action="store_true", help="take the lock from its holder: for one that hangs"
+    )
 
 
-def run(options: Namespace) -> Exit:
+def run(options: Namespace, pause: Callable[[float], None] = time.sleep) -> Exit:
     """Apply what is in scope, then say what was done and what remains different."""
-    wanted = scope(options)
+    saved = _saved(options)
+    wanted = scope(options) if saved is None else saved.scope
     with live_inputs(settings(options), lock=True, notice=say) as found:
-        require_lock(found)
-        done = tuple(apply_all(found, wanted))
-        unreported = report_once(done, StatusSocket(found.settings.sockets), found.statuses, say)
-        left = walk_all(found.graph(wanted), found.world, progress)
-    remaining = pass_document(left, with_desired=False)
-    emit(_text(done, unreported, remaining, options))
-    code = plan_exit(remaining["summary"])
-    failed = bool(unreported) or any(item.result not in SETTLED for item in done)
-    return Exit.ERROR if code is Exit.DIFFERS or (failed and code is Exit.IN_SYNC) else code
+        if not holder.take_lock(found, options.take_lock, say):
+            if saved is not None or options.take_lock:
+                raise NotLeader(f"{holder.taken(found)}: nothing was written")
+            if not _handed_over(found, wanted, options.timeout, pause):
+                return _left(found, wanted, options)
+        if saved is not None and (moved := _moved(found, saved)):
+            for lb_id, why in moved.items():
+                say(f"load balancer {lb_id}: {why}")
+            say(
+                f"{options.file}: {len(moved)} load balancers have moved since it was saved: "
+                "nothing was written"
+            )
+            return Exit.REFUSED
+        once = apply_once(found, wanted, say, progress, saved.accept if saved else None)
+    emit(_text(once, options))
+    return once.exit
 
 
-def require_lock(found: LiveInputs) -> None:
-    """Wait for the OVSDB lock for a moment. Raises NotLeader: another process writes."""
-    if not found.nb.wait_for(lambda: found.nb.has_lock, _LOCK_PATIENCE):
+def _saved(options: Namespace) -> SavedPlan | None:
+    if options.file is None:
+        return None
+    if options.lb or options.project:
+        raise SavedPlanError(f"saved plan {options.file}: its scope is its own, without --lb and --project")
+    return read(options.file)
+
+
+def _moved(found: LiveInputs, saved: SavedPlan) -> dict[str, str]:
+    done = plan_once(found, saved.scope)
+    return dict(saved.moved([one.plan for one in done.walked], [failure.lb_id for failure in done.failed]))
+
+
+def _handed_over(found: LiveInputs, wanted: Scope, timeout: float, pause: Callable[[float], None]) -> bool:
+    """Let the holder of the lock do it; True when the lock became ours instead.
+
+    Raises NotLeader when nobody on this host takes the work.
+    """
+    say(f"{holder.taken(found)}: it does the work")
+    ids = ids_of(found, wanted)
+    if not holder.hand_over(found, ids):
         raise NotLeader(
-            f"another process holds the lock of {found.settings.nb.remotes} (a running ovnlb, or the "
-            "agent of ovn-octavia-provider): nothing was written; stop it, or let it do the work"
+            f"{holder.taken(found)}: nothing was written; stop it, let it do the work, or use --take-lock "
+            "when it hangs"
         )
+    say(f"{len(ids)} load balancers handed over, waiting up to {timeout:g} s")
+    holder.until(lambda: found.nb.has_lock or _in_sync(found, wanted), timeout, pause)
+    return found.nb.has_lock
 
 
-def apply_all(found: LiveInputs, wanted: Scope) -> Iterator[Done]:
-    """Apply everything in scope, batch by batch; one outcome a load balancer."""
-    graph = found.graph(wanted)
-    ids = [lb.id for lb in graph.load_balancers] + [broken.id for broken in graph.broken]
-    means = found.means(graph)
-    for start in progress(range(0, len(ids), BATCH), "batches"):
-        yield from play(ids[start : start + BATCH], means)
+def _in_sync(found: LiveInputs, wanted: Scope) -> bool:
+    """Whether every load balancer is as it must be; orphans are nobody's work here."""
+    found.neutron.refresh()
+    done = walk_all(found.graph(wanted), found.world)
+    return plan_exit(pass_document(done, with_desired=False)["summary"]) is Exit.IN_SYNC
 
 
-def document(done: Sequence[Done], unreported: Sequence[str], remaining: dict[str, Any]) -> dict[str, Any]:
-    """What was done, whose verdicts Octavia could not be told, and what remains different."""
-    return {
-        "format_version": report.FORMAT_VERSION,
-        "applied": [
-            {
-                "id": item.lb_id,
-                "result": str(item.result),
-                "error": item.error,
-                "changes": [report.change(change) for plan in item.plans for change in plan.changes],
-            }
-            for item in done
-        ],
-        "unreported": list(unreported),
-        "remaining": remaining,
-    }
+def _left(found: LiveInputs, wanted: Scope, options: Namespace) -> Exit:
+    """What the holder has left undone."""
+    left = remaining(found, wanted)[1]
+    emit(rendered(left, options.format, options.verbose))
+    code = plan_exit(left["summary"])
+    return Exit.ERROR if code is Exit.DIFFERS else code
 
 
-def _text(
-    done: Sequence[Done], unreported: Sequence[str], remaining: dict[str, Any], options: Namespace
-) -> str:
+def _text(once: Once, options: Namespace) -> str:
     if options.format == "json":
-        return report.dumps(document(done, unreported, remaining))
-    plans = [plan for item in done for plan in item.plans]
-    applied = report.document(plans, with_desired=False)
-    failures = [f"{item.lb_id}: {item.result}: {item.error}" for item in done if item.result not in SETTLED]
-    parts = [
-        rendered(applied, options.format, options.verbose).rstrip()
-        if plans
-        else "Nothing had to be written.",
-        *failures,
-        *(f"{lb_id}: its statuses are not reported to Octavia" for lb_id in unreported),
-        f"Applied: {len(done)} load balancers looked at, {len(plans)} written, {len(failures)} not settled.",
-        "Remaining:",
-        rendered(remaining, options.format, options.verbose),
-    ]
-    return "\n".join(parts)
+        return report.dumps(document(once))
+    return told(once, lambda found: rendered(found, options.format, options.verbose), once.plans)
