@@ -147,6 +147,19 @@ class Dataplane:
         ], seconds=times * (timeout + 1) + 20)
         return {word.rpartition("=")[0]: int(word.rpartition("=")[2]) for word in out.split()}
 
+    def open_session(self, name: str, session: str, address: str, port: int) -> Path:
+        """Open a TCP connection in a guest that asks five times a second; the file with a line for each answer."""
+        record = self.directory / f"session-{session}"
+        record.unlink(missing_ok=True)
+        self.processes.start(f"guest-{name}-session-{session}", [
+            *self.inside(name), sys.executable, str(HERE / "session.py"), address, str(port), "0.2", str(record),
+        ])
+        return record
+
+    def close_session(self, name: str, session: str) -> None:
+        """Close such a connection."""
+        self.processes.stop(f"guest-{name}-session-{session}")
+
     def ask_until(self, name: str, address: str, port: int, seconds: float = 30, protocol: str = "tcp") -> float:
         """Ask until a server answers; the seconds that took (AssertionError after ``seconds``)."""
         begin = time.monotonic()

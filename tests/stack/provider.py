@@ -72,6 +72,10 @@ class Octavia:
         """Start ``ovnlb run``."""
         self.processes.start("ovnlb-run", [str(self.venv / "bin" / "ovnlb"), "run", "--config-file", str(self.conf)])
 
+    def stop_daemon(self) -> None:
+        """Stop ``ovnlb run``."""
+        self.processes.stop("ovnlb-run", 60)
+
     def wait(self) -> None:
         """Wait until the API answers."""
         self.processes.wait_for("octavia-api", lambda: answers(self.place.url("octavia") + "/"), 180)
