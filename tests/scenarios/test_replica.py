@@ -57,6 +57,8 @@ def answers(source: NorthboundSource, nb: dict[str, Any]) -> dict[str, Any]:
         "holders": {(s, a): source.ports_with_address(s, a) for s in switches for a in addresses},
         "hm": {subnet: source.hm_port(subnet) for subnet in subnets},
         "nat": {ip: (source.nat_entries(ip), source.nat_entries_of(ip)) for ip in nat},
+        "mappings": {ip: source.mapping_sources(ip) for ip in addresses},
+        "fip members": {ip: source.fip_member_uses(ip) for ip in addresses},
         "mac": source.monitor_mac(),
     }
 

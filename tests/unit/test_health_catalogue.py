@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from octavia_lib.api.drivers.data_models import Member
+from octavia_lib.api.drivers.exceptions import UnsupportedOptionError
 
 from graphs import LB, NETWORK, POOL, SUBNET, VIP_PORT, balancer, listener, member, monitor, pool
 from ovnlb.desired.compute import desired_state
@@ -13,6 +15,8 @@ from ovnlb.desired.model import LoadBalancer, Vip
 from ovnlb.desired.rows import LoadBalancerRow, NbState
 from ovnlb.diff.compare import plan
 from ovnlb.diff.plan import Op, Plan
+from ovnlb.reconciler import validate
+from ovnlb.reconciler.validate import Lookups, VipFacts
 from servers.neutron import serving
 from small_cloud import hm_port, small_cloud
 
@@ -166,6 +170,17 @@ def test_member_without_subnet_is_the_same_member_B056(status):
 
 def test_member_without_subnet_in_the_vips_subnet_B057():
     assert row(balancer(pools=[pool([member(1, subnet_id=None)])])).vips == {"10.0.0.10:80": "10.0.0.21:80"}
+
+
+def test_refusal_says_what_to_set_B060():
+    facts = VipFacts(LB, (("10.0.0.10", SUBNET),))
+    asked = Lookups(lambda: facts, lambda subnet: {SUBNET: "10.0.0.0/24"}[subnet])
+    candidate = Member(member_id="m1", address="10.9.0.5", protocol_port=80)
+    with pytest.raises(UnsupportedOptionError) as refused:
+        validate.member(candidate, asked, "create")
+    assert "Give subnet_id for member 10.9.0.5: the VIP subnets are 10.0.0.0/24" in str(
+        refused.value.user_fault_string
+    )
 
 
 # Deletion
