@@ -63,9 +63,7 @@ class MonitorHealth:
 
     def _update(self, lb_id: str) -> None:
         health = self._read()
-        overdue = self._tracker.update(
-            lb_id, self._expected.get(lb_id, {}), health.monitors, health.complete
-        )
+        overdue = self._tracker.update(lb_id, self._expected.get(lb_id, {}), health.monitors, health.complete)
         if overdue != self._overdue.get(lb_id, frozenset()):
             self._made = None
             if overdue:

@@ -5,6 +5,7 @@ Each test gets databases of its own; the service runs in this process' threads, 
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -25,11 +26,17 @@ from ovnlb.reconciler.settings import Settings, load_settings
 from servers.mariadb import MariaDb
 from servers.neutron import FakeNeutron, serving
 from servers.octavia_db import write_tables, writer
-from servers.ovsdb import NB, SB, OvsdbServer, ovsdb_server, wait_until
+from servers.ovsdb import NB, SB, SCHEMAS, OvsdbServer, ovsdb_server, wait_until
 from servers.status_agent import StatusAgent, status_agent
 
 PENDING = ("PENDING_CREATE", "PENDING_UPDATE", "PENDING_DELETE")
-OURS = ("Load_Balancer", "Load_Balancer_Health_Check")
+_SCHEMA = json.loads(SCHEMAS[NB].read_text())["tables"]
+# Neutron's and our tables: all that keep their rows by themselves.
+NB_TABLES = sorted(
+    name
+    for name, table in _SCHEMA.items()
+    if table.get("isRoot") and name not in ("NB_Global", "Connection", "SSL")
+)
 
 
 @dataclass
@@ -52,7 +59,9 @@ class ServiceWorld:
 
     def config(self, **overrides: Any) -> Path:
         """The configuration file of a daemon in this world."""
-        sockets = "\n".join(f"{name}_socket_path = {self.agent.path(name)}" for name in ("status", "stats", "get"))
+        sockets = "\n".join(
+            f"{name}_socket_path = {self.agent.path(name)}" for name in ("status", "stats", "get")
+        )
         options = {"poll_interval": 0.2, **self.overrides, **overrides}
         nb = getattr(self.nb, "remotes", None) or self.nb.remote
         text = "\n".join(
@@ -77,7 +86,11 @@ class ServiceWorld:
     @contextmanager
     def service(self, made: Service | None = None, **overrides: Any) -> Iterator[Service]:
         """A service running in threads of this process until the block ends."""
-        service, stop, started = made or Service(self.settings(**overrides)), threading.Event(), threading.Event()
+        service, stop, started = (
+            made or Service(self.settings(**overrides)),
+            threading.Event(),
+            threading.Event(),
+        )
         failed: list[BaseException] = []
 
         def run() -> None:
@@ -110,7 +123,9 @@ class ServiceWorld:
         finally:
             made.kill()
 
-    def load(self, tables: Mapping[str, Any], topology: Mapping[str, Any], neutron: Mapping[str, Any]) -> None:
+    def load(
+        self, tables: Mapping[str, Any], topology: Mapping[str, Any], neutron: Mapping[str, Any]
+    ) -> None:
         """Neutron's side of the world, and Octavia's rows."""
         self.nb.insert(topology)
         self.neutron.load(neutron)
@@ -119,6 +134,17 @@ class ServiceWorld:
     def octavia(self, tables: Mapping[str, Any]) -> None:
         """Replace Octavia's rows, in one transaction."""
         write_tables(self.engine, tables)
+
+    def reset(self) -> None:
+        """Empty databases again, and a Neutron and an agent without faults."""
+        # Switches and routers first: what they hold keeps references for as long as the transaction runs.
+        for tables in (("Logical_Switch", "Logical_Router"), NB_TABLES):
+            self.nb.transact(*({"op": "delete", "table": table, "where": []} for table in tables))
+        self.sb.transact({"op": "delete", "table": "Service_Monitor", "where": []})
+        self.neutron.load({})
+        self.neutron.faults.clear()
+        self.octavia({})
+        self.agent.messages.clear()
 
     def nudge(self, lb_id: str | None) -> bool:
         """What the driver does."""
@@ -168,7 +194,15 @@ class Daemon:
         self.log_path = config.with_suffix(".log")
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "ovnlb.reconciler.cli", "run", "--config-file", str(config), "--debug"],
+                [
+                    sys.executable,
+                    "-m",
+                    "ovnlb.reconciler.cli",
+                    "run",
+                    "--config-file",
+                    str(config),
+                    "--debug",
+                ],
                 stdout=log,
                 stderr=log,
                 env={**os.environ, "PYTHONUNBUFFERED": "1"},
@@ -181,7 +215,9 @@ class Daemon:
 
     def await_log(self, text: str, patience: float = 20.0) -> None:
         """Wait until the log holds a text."""
-        wait_until(lambda: text in self.log or self.process.poll() is not None, f"{text!r} in the log", patience)
+        wait_until(
+            lambda: text in self.log or self.process.poll() is not None, f"{text!r} in the log", patience
+        )
         assert text in self.log, f"the daemon ended with {self.process.poll()}: {self.log[-3000:]}"
 
     def stop(self, patience: float = 30.0) -> int:
@@ -219,6 +255,20 @@ def world(mariadb: MariaDb, tmp_path: Path) -> Iterator[ServiceWorld]:
     """The world of one test."""
     with service_world(mariadb, tmp_path) as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def servers(mariadb: MariaDb, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceWorld]:
+    """The servers of one module of tests."""
+    with service_world(mariadb, tmp_path_factory.mktemp("world")) as made:
+        yield made
+
+
+@pytest.fixture
+def shared_world(servers: ServiceWorld) -> ServiceWorld:
+    """The module's world, emptied for one test."""
+    servers.reset()
+    return servers
 
 
 def elapsed(action: Callable[[], Any]) -> float:

@@ -18,7 +18,6 @@ from service_world import PENDING, ServiceWorld
 from servers.ovsdb import wait_until
 
 
-
 def operations(name: str) -> list[Step]:
     """The scenario's driver calls that committed something, up to the first change of its topology."""
     found = []
@@ -53,7 +52,9 @@ def differences(world: ServiceWorld, service: Service) -> list[str]:
     found = []
     for lb in service.connections.database.load(ids).load_balancers:
         walked = walk(lb, service.world)
-        found += [f"{change.op} {change.table} {change.column} {change.key}" for change in walked.plan.changes]
+        found += [
+            f"{change.op} {change.table} {change.column} {change.key}" for change in walked.plan.changes
+        ]
         update = status_update(walked.lb, walked.desired.members, Outcome())
         found += [str(record) for record in update.records]
     return found
@@ -70,8 +71,9 @@ def play_scenario(world: ServiceWorld, service: Service, name: str, nudged: bool
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_nudged(scenario, world):
+def test_nudged(scenario, shared_world):
     first = load_scenario(scenario).steps[0]
+    world = shared_world
     world.load({}, first.topology, first.neutron)
     # A long poll: what settles in time was nudged.
     with world.service(poll_interval=10.0) as service:
@@ -80,8 +82,9 @@ def test_nudged(scenario, world):
 
 
 @pytest.mark.parametrize("scenario", POLLED)
-def test_polled(scenario, world):
+def test_polled(scenario, shared_world):
     first = load_scenario(scenario).steps[0]
+    world = shared_world
     world.load({}, first.topology, first.neutron)
     with world.service(poll_interval=0.2) as service:
         wait_until(lambda: service.leading, "the lock")
