@@ -168,7 +168,7 @@ class RowReasons:
         """The reason of the listener on this port, or of its pool."""
         ids: list[str] = []
         for row in (self.want, self.have):
-            for key, value in row.external_ids.items():
+            for key, value in sorted(row.external_ids.items()):
                 if key.startswith(rows.LISTENER_PREFIX) and value.partition(":")[0] == str(port):
                     ids += [extids.object_id(key), extids.object_id(value.partition(":")[2])]
         return next((self.objects[item] for item in ids if item in self.objects), None)
@@ -226,7 +226,8 @@ class RowReasons:
 
     def hashing(self) -> Reason:
         """Of selection_fields and options, which follow the pools of the row."""
-        pools = [extids.object_id(key) for key in self.want.external_ids if key.startswith(rows.POOL_PREFIX)]
+        keys = sorted(key for key in self.want.external_ids if key.startswith(rows.POOL_PREFIX))
+        pools = [extids.object_id(key) for key in keys]
         if reason := next((self.objects[item] for item in pools if item in self.objects), None):
             return reason
         if (reason := self.children()) is Reason.POOL_REMOVED:

@@ -7,10 +7,10 @@ way, then nothing changes. Kinds in HARMLESS change what is not ours: no plan ma
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from random import Random
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from ovnlb.desired import rows
 from ovnlb.desired.extids import read_json
@@ -46,11 +46,27 @@ def damaged(want: NbState, kinds: Iterable[str], random: Random) -> NbState:
     for kind in kinds:
         found = DAMAGE[kind](random, found)
     random.shuffle(found)
-    return NbState(tuple(found))
+    return NbState(tuple(_distinct(found)))
 
 
 def _uuid(random: Random) -> str:
     return str(UUID(int=random.getrandbits(128), version=4))
+
+
+def _distinct(found: Rows) -> Iterator[LoadBalancerRow]:
+    """The rows with a UUID of its own for each row and check: a Random of Hypothesis repeats itself."""
+    used: set[str] = set()
+    for row in found:
+        uuid = _unused(row.uuid or "", used)
+        checks = tuple(replace(check, uuid=_unused(check.uuid or "", used)) for check in row.health_checks)
+        yield replace(row, uuid=uuid, health_checks=checks)
+
+
+def _unused(uuid: str, used: set[str]) -> str:
+    while uuid in used:
+        uuid = str(uuid5(UUID(uuid), "next"))
+    used.add(uuid)
+    return uuid
 
 
 def _one(change: Callable[[Random, LoadBalancerRow], LoadBalancerRow]) -> Callable[[Random, Rows], Rows]:
