@@ -9,11 +9,11 @@ import pytest
 
 pytest.register_assert_rewrite("datapath.lab", "stack.cloud", "stack.dataplane", "stack.expected")
 
-from datapath.lab import Lab
-from stack import stack as stacks
-from stack import venvs
-from stack.newer_ovn import Unobtainable, unpack
-from stack.ovn import Release
+from datapath.lab import Lab  # noqa: E402
+from stack import stack as stacks  # noqa: E402
+from stack import venvs  # noqa: E402
+from stack.newer_ovn import Unobtainable, unpack  # noqa: E402
+from stack.ovn import Release  # noqa: E402
 
 SUITE = "trixie"  # Debian 13: OVN 25.03
 _RELEASES: dict[str, Release] = {"installed": Release()}

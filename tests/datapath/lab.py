@@ -1,6 +1,7 @@
 """Guests on a stack and the load balancers between them.
 
-b1, b2 and c0 are on the private network (both families), b3 and c1 on another network of the same router, x0 outside.
+b1, b2 and c0 are on the private network (both families), b3 and c1 on another network of the same
+router, x0 is outside.
 """
 
 from __future__ import annotations
@@ -31,8 +32,11 @@ class Lab:
         for name, where in GUESTS.items():
             self._plug(name, where)
         self.dataplane.plug("x0", "02:00:00:00:00:01", ["198.51.100.1/24"], [], "br-ex")
-        self.eventually(lambda: all(
-            self.cloud.network.get_port(port).status == "ACTIVE" for port in self.ports.values()))
+        self.eventually(
+            lambda: all(
+                self.cloud.network.get_port(port).status == "ACTIVE" for port in self.ports.values()
+            )
+        )
 
     def _plug(self, name: str, where: str) -> None:
         private = where == "private"
@@ -54,24 +58,48 @@ class Lab:
 
     def members(self, *names: str, family: int = 4, port: int = TCP_PORT) -> list[dict[str, Any]]:
         """Request bodies of members for these guests."""
-        subnets = {"b1": (self.net.private_v4, self.net.private_v6), "b2": (self.net.private_v4, self.net.private_v6)}
+        subnets = {
+            "b1": (self.net.private_v4, self.net.private_v6),
+            "b2": (self.net.private_v4, self.net.private_v6),
+        }
         index = 0 if family == 4 else 1
         return [
-            {"name": name, "address": self.addresses[name][index], "protocol_port": port,
-             "subnet_id": subnets.get(name, (self.other_v4,))[index]}
+            {
+                "name": name,
+                "address": self.addresses[name][index],
+                "protocol_port": port,
+                "subnet_id": subnets.get(name, (self.other_v4,))[index],
+            }
             for name in names
         ]
 
-    def listener(self, members: list[dict[str, Any]], protocol: str = "TCP", port: int = 80, **pool: Any) -> dict[str, Any]:
+    def listener(
+        self, members: list[dict[str, Any]], protocol: str = "TCP", port: int = 80, **pool: Any
+    ) -> dict[str, Any]:
         """Request body of a listener with its pool."""
-        return {"protocol": protocol, "protocol_port": port, "default_pool": {
-            "name": f"{protocol}-{port}", "protocol": protocol, "lb_algorithm": "SOURCE_IP_PORT", "members": members, **pool}}
+        return {
+            "protocol": protocol,
+            "protocol_port": port,
+            "default_pool": {
+                "name": f"{protocol}-{port}",
+                "protocol": protocol,
+                "lb_algorithm": "SOURCE_IP_PORT",
+                "members": members,
+                **pool,
+            },
+        }
 
     def balancer(self, *listeners: dict[str, Any], settle: bool = True, **options: Any) -> Any:
         """A load balancer made in one request; with ``settle``, after the data path has it."""
         options = {"vip_subnet_id": self.net.private_v4, **options}
-        created = self.cloud.timed("create", None, self.octavia.create_load_balancer, provider="ovn",
-                                   listeners=list(listeners), **options)
+        created = self.cloud.timed(
+            "create",
+            None,
+            self.octavia.create_load_balancer,
+            provider="ovn",
+            listeners=list(listeners),
+            **options,
+        )
         if settle:
             self.settle()
         return self.octavia.get_load_balancer(created.id)
@@ -100,9 +128,14 @@ class Lab:
         """The address of a new floating IP on the VIP, once NB's rows have it."""
         fip = self.cloud.network.create_ip(floating_network_id=self.net.public, port_id=lb.vip_port_id)
         address = str(fip.floating_ip_address)
-        self.eventually(lambda: any(
-            vip.startswith(f"{address}:") for row in self.stack.ovn.rows("nb", "Load_Balancer", name=lb.id)
-            for vip in row["vips"]), 20)
+        self.eventually(
+            lambda: any(
+                vip.startswith(f"{address}:")
+                for row in self.stack.ovn.rows("nb", "Load_Balancer", name=lb.id)
+                for vip in row["vips"]
+            ),
+            20,
+        )
         self.settle()
         return address
 
@@ -110,7 +143,9 @@ class Lab:
         """Poll until a condition holds; the seconds that took."""
         begin = time.monotonic()
         while not condition():
-            assert time.monotonic() - begin < seconds, f"not so after {seconds:.0f} s\n{self.cloud.logs()}"
+            assert time.monotonic() - begin < seconds, (
+                f"not so after {seconds:.0f} s\n{self.cloud.logs()}"
+            )
             time.sleep(0.1)
         return time.monotonic() - begin
 

@@ -14,7 +14,9 @@ BOTH = {"b1", "b2"}
 
 @pytest.mark.smoke
 def test_tcp_from_everywhere(lab: Lab) -> None:
-    """From the same switch, over the router, from a backend to its own VIP, and from outside over a floating IP."""
+    """From the same switch, over the router, from a backend to its own VIP, and from outside over a
+    floating IP.
+    """
     lb = lab.balancer(lab.listener(lab.members("b1", "b2")))
     for client in ("c0", "c1", "b1"):
         assert set(lab.dataplane.ask(client, lb.vip_address, 80, 40)) == BOTH, client
@@ -26,7 +28,9 @@ def test_tcp_from_everywhere(lab: Lab) -> None:
 def test_udp(lab: Lab) -> None:
     """Datagrams from both networks, and beside TCP on the same port."""
     lb = lab.balancer(
-        lab.listener(lab.members("b1", "b2", port=UDP_PORT), "UDP", 80), lab.listener(lab.members("b1", "b2"), "TCP", 80))
+        lab.listener(lab.members("b1", "b2", port=UDP_PORT), "UDP", 80),
+        lab.listener(lab.members("b1", "b2"), "TCP", 80),
+    )
     for client in ("c0", "c1"):
         assert set(lab.dataplane.ask(client, lb.vip_address, 80, 40, "udp")) == BOTH, client
         assert set(lab.dataplane.ask(client, lb.vip_address, 80, 40)) == BOTH, client
@@ -45,7 +49,9 @@ def test_ipv6_alone(lab: Lab) -> None:
     """An IPv6 VIP by itself, with a UDP listener beside."""
     lb = lab.balancer(
         lab.listener(lab.members("b1", "b2", family=6)),
-        lab.listener(lab.members("b1", "b2", family=6, port=UDP_PORT), "UDP", 53), vip_subnet_id=lab.net.private_v6)
+        lab.listener(lab.members("b1", "b2", family=6, port=UDP_PORT), "UDP", 53),
+        vip_subnet_id=lab.net.private_v6,
+    )
     assert set(lab.dataplane.ask("c0", lb.vip_address, 80, 40)) == BOTH
     assert set(lab.dataplane.ask("c0", lb.vip_address, 53, 40, "udp")) == BOTH
 
@@ -78,7 +84,9 @@ def test_established_connection_outlives_drain_and_removal(lab: Lab) -> None:
     other = (BOTH - {served}).pop()
     member = lab.member(lb, served)
     lab.change(lb, lab.octavia.update_member, member.id, lab.pool(lb), weight=0)
-    lab.eventually(lambda: lab.octavia.get_member(member.id, lab.pool(lb)).operating_status == "DRAINING", 20)
+    lab.eventually(
+        lambda: lab.octavia.get_member(member.id, lab.pool(lb)).operating_status == "DRAINING", 20
+    )
     assert set(lab.dataplane.ask("c0", lb.vip_address, 80, 20)) == {other}
     before = len(record.read_text().split())
     lab.eventually(lambda: len(record.read_text().split()) > before + 5, 10)
@@ -90,7 +98,9 @@ def test_established_connection_outlives_drain_and_removal(lab: Lab) -> None:
 
 
 def _ask_affine(lab: Lab, lb: object, times: int) -> dict[str, int]:
-    """Ask a sticky VIP: OVN drops the first connection of a client's window, so one connection before the counted ones."""
+    """Ask a sticky VIP: OVN drops the first connection of a client's window, so one connection before the
+    counted ones.
+    """
     address = str(getattr(lb, "vip_address", ""))
     lab.dataplane.ask("c0", address, 80, 1, timeout=1)
     return lab.dataplane.ask("c0", address, 80, times)
@@ -98,8 +108,11 @@ def _ask_affine(lab: Lab, lb: object, times: int) -> dict[str, int]:
 
 def test_affinity_and_a_member_disabled_inside_its_window(lab: Lab) -> None:
     """One client, one backend; a disabled backend is left at once, although its window has not ended."""
-    lb = lab.balancer(lab.listener(
-        lab.members("b1", "b2"), session_persistence={"type": "SOURCE_IP", "persistence_timeout": 600}))
+    lb = lab.balancer(
+        lab.listener(
+            lab.members("b1", "b2"), session_persistence={"type": "SOURCE_IP", "persistence_timeout": 600}
+        )
+    )
     answers = _ask_affine(lab, lb, 30)
     assert len(answers) == 1
     (chosen,) = answers
@@ -149,7 +162,9 @@ def test_health_monitor_takes_a_dead_member_out_and_back(lab: Lab) -> None:
 def test_udp_health_monitor(lab: Lab) -> None:
     """UDP-CONNECT: a closed port is found and left out."""
     monitor = {"type": "UDP-CONNECT", "delay": 2, "timeout": 1, "max_retries": 2, "max_retries_down": 2}
-    lb = lab.balancer(lab.listener(lab.members("b1", "b2", port=UDP_PORT), "UDP", 53, healthmonitor=monitor))
+    lb = lab.balancer(
+        lab.listener(lab.members("b1", "b2", port=UDP_PORT), "UDP", 53, healthmonitor=monitor)
+    )
     states = lambda: {m.name: m.operating_status for m in lab.octavia.members(lab.pool(lb))}  # noqa: E731
     lab.eventually(lambda: set(states().values()) == {"ONLINE"})
     lab.dataplane.silence("b2", UDP_PORT, "udp")
@@ -166,8 +181,16 @@ def test_twenty_fresh_monitors_without_one_false_error(lab: Lab) -> None:
         lab.dataplane.ask("c0", lb.vip_address, 80, 4)
         begin = time.monotonic()
         monitor = lab.cloud.timed(
-            "monitor", lb.id, lab.octavia.create_health_monitor, pool_id=pool, type="TCP", delay=2, timeout=1,
-            max_retries=2, max_retries_down=2)
+            "monitor",
+            lb.id,
+            lab.octavia.create_health_monitor,
+            pool_id=pool,
+            type="TCP",
+            delay=2,
+            timeout=1,
+            max_retries=2,
+            max_retries_down=2,
+        )
         while (states := [m.operating_status for m in lab.octavia.members(pool)]) != ["ONLINE", "ONLINE"]:
             assert "ERROR" not in states, f"round {number}: {states} of serving members"
             assert time.monotonic() - begin < 60, f"round {number}: {states}"
@@ -175,7 +198,9 @@ def test_twenty_fresh_monitors_without_one_false_error(lab: Lab) -> None:
         online.append(time.monotonic() - begin)
         watched = time.monotonic()
         while time.monotonic() - watched < 3:
-            assert [m.operating_status for m in lab.octavia.members(pool)] == ["ONLINE", "ONLINE"], f"round {number}"
+            assert [m.operating_status for m in lab.octavia.members(pool)] == ["ONLINE", "ONLINE"], (
+                f"round {number}"
+            )
             time.sleep(0.3)
         lab.cloud.timed("monitor", lb.id, lab.octavia.delete_health_monitor, monitor.id)
     print(f"fresh monitor to ONLINE: median {statistics.median(online):.1f} s, worst {max(online):.1f} s")

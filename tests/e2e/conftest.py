@@ -1,4 +1,6 @@
-"""One private stack for the whole session, with the provider that OVNLB_E2E_PROVIDER names (ovnlb unless said)."""
+"""One private stack for the whole session, with the provider that OVNLB_E2E_PROVIDER names (ovnlb unless
+said).
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,10 @@ import pytest
 
 pytest.register_assert_rewrite("e2e.steps", "stack.cloud", "stack.expected")
 
-from e2e.steps import Steps
-from stack import stack as stacks
-from stack.cloud import Cloud, Networks
-from stack.stack import Stack
+from e2e.steps import Steps  # noqa: E402
+from stack import stack as stacks  # noqa: E402
+from stack.cloud import Cloud, Networks  # noqa: E402
+from stack.stack import Stack  # noqa: E402
 
 PROVIDER = cast(Literal["original", "ovnlb"], os.environ.get("OVNLB_E2E_PROVIDER", "ovnlb"))
 

@@ -27,7 +27,9 @@ def test_every_operation_on_every_object(steps: Steps, protocol: str, family: in
     lb = steps.balancer(vip_subnet_id=subnet, name="life")
     steps.update_balancer(lb, name="life2", description="changed")
     listener = steps.create("listener", lb, load_balancer_id=lb, protocol=protocol, protocol_port=80)
-    pool = steps.create("pool", lb, listener_id=listener, protocol=protocol, lb_algorithm="SOURCE_IP_PORT")
+    pool = steps.create(
+        "pool", lb, listener_id=listener, protocol=protocol, lb_algorithm="SOURCE_IP_PORT"
+    )
     member = {"protocol_port": 8080, "subnet_id": subnet}
     first = steps.create("member", lb, pool, address=address.format(101), weight=5, **member)
     second = steps.create("member", lb, pool, address=address.format(102), **member)
@@ -37,7 +39,9 @@ def test_every_operation_on_every_object(steps: Steps, protocol: str, family: in
     steps.update("member", lb, first, pool, is_admin_state_up=True)
     steps.batch(lb, pool, [{"address": address.format(n), **member} for n in (101, 103)])
     kept = {address.format(101), address.format(103)}
-    steps.eventually(lambda: {m.address for m in steps.octavia.members(pool)} == kept, 0 if steps.ours else 20)
+    steps.eventually(
+        lambda: {m.address for m in steps.octavia.members(pool)} == kept, 0 if steps.ours else 20
+    )
     steps.batch(lb, pool, [{"address": address.format(104), **member}], additive=True)
     assert len(list(steps.octavia.members(pool))) == 3
     assert second not in steps.status(lb)
@@ -72,21 +76,31 @@ def test_session_persistence(steps: Steps) -> None:
     lb = steps.balancer()
     listener = steps.create("listener", lb, load_balancer_id=lb, protocol="TCP", protocol_port=80)
     pool = steps.create(
-        "pool", lb, listener_id=listener, protocol="TCP", lb_algorithm="SOURCE_IP_PORT",
+        "pool",
+        lb,
+        listener_id=listener,
+        protocol="TCP",
+        lb_algorithm="SOURCE_IP_PORT",
         session_persistence={"type": "SOURCE_IP", "persistence_timeout": 100},
     )
     rows = lambda: steps.cloud.stack.ovn.rows("nb", "Load_Balancer", name=lb)  # noqa: E731
     assert rows()[0]["options"].get("affinity_timeout") == "100"
     if steps.ours:
-        steps.update("pool", lb, pool, session_persistence={"type": "SOURCE_IP", "persistence_timeout": 60})
+        steps.update(
+            "pool", lb, pool, session_persistence={"type": "SOURCE_IP", "persistence_timeout": 60}
+        )
         assert rows()[0]["options"].get("affinity_timeout") == "60"
         steps.update("pool", lb, pool, session_persistence=None)
         assert "affinity_timeout" not in rows()[0]["options"]
 
 
-def _tree(subnet: str, protocol: str, port: int, addresses: list[str], monitor: str | None) -> dict[str, Any]:
+def _tree(
+    subnet: str, protocol: str, port: int, addresses: list[str], monitor: str | None
+) -> dict[str, Any]:
     pool: dict[str, Any] = {
-        "name": f"{protocol}-{port}", "protocol": protocol, "lb_algorithm": "SOURCE_IP_PORT",
+        "name": f"{protocol}-{port}",
+        "protocol": protocol,
+        "lb_algorithm": "SOURCE_IP_PORT",
         "members": [{"address": a, "protocol_port": 8080, "subnet_id": subnet} for a in addresses],
     }
     if monitor:
@@ -97,11 +111,14 @@ def _tree(subnet: str, protocol: str, port: int, addresses: list[str], monitor: 
 def test_one_request_with_all_children_then_cascade(steps: Steps) -> None:
     """TCP, UDP and SCTP in one request: three rows; deleted in one request."""
     subnet = steps.networks.private_v4
-    lb = steps.balancer(name="whole", listeners=[
-        _tree(subnet, "TCP", 80, ["10.20.0.111", "10.20.0.112"], "TCP"),
-        _tree(subnet, "UDP", 53, ["10.20.0.111"], "UDP-CONNECT"),
-        _tree(subnet, "SCTP", 99, ["10.20.0.113"], None),
-    ])
+    lb = steps.balancer(
+        name="whole",
+        listeners=[
+            _tree(subnet, "TCP", 80, ["10.20.0.111", "10.20.0.112"], "TCP"),
+            _tree(subnet, "UDP", 53, ["10.20.0.111"], "UDP-CONNECT"),
+            _tree(subnet, "SCTP", 99, ["10.20.0.113"], None),
+        ],
+    )
     protocols = {row["protocol"] for row in steps.cloud.stack.ovn.rows("nb", "Load_Balancer", name=lb)}
     assert protocols == {"tcp", "udp", "sctp"}
     steps.delete_balancer(lb, cascade=True)
@@ -112,7 +129,9 @@ def test_cascade_delete_after_growth(steps: Steps) -> None:
     lb = steps.balancer()
     listener = steps.create("listener", lb, load_balancer_id=lb, protocol="TCP", protocol_port=80)
     pool = steps.create("pool", lb, listener_id=listener, protocol="TCP", lb_algorithm="SOURCE_IP_PORT")
-    steps.create("member", lb, pool, address="10.20.0.121", protocol_port=80, subnet_id=steps.networks.private_v4)
+    steps.create(
+        "member", lb, pool, address="10.20.0.121", protocol_port=80, subnet_id=steps.networks.private_v4
+    )
     steps.create("health monitor", lb, pool_id=pool, **_monitor("TCP"))
     steps.floating_ip(steps.octavia.get_load_balancer(lb).vip_port_id)
     steps.delete_balancer(lb, cascade=True)
@@ -135,9 +154,13 @@ def test_pool_shared_by_two_listeners_and_moved(steps: Steps) -> None:
     """A pool made alone, put under two listeners, taken from one again."""
     lb = steps.balancer()
     pool = steps.create("pool", lb, load_balancer_id=lb, protocol="TCP", lb_algorithm="SOURCE_IP_PORT")
-    steps.create("member", lb, pool, address="10.20.0.141", protocol_port=80, subnet_id=steps.networks.private_v4)
+    steps.create(
+        "member", lb, pool, address="10.20.0.141", protocol_port=80, subnet_id=steps.networks.private_v4
+    )
     ports = {
-        port: steps.create("listener", lb, load_balancer_id=lb, protocol="TCP", protocol_port=port, default_pool_id=pool)
+        port: steps.create(
+            "listener", lb, load_balancer_id=lb, protocol="TCP", protocol_port=port, default_pool_id=pool
+        )
         for port in (80, 81)
     }
     steps.update("listener", lb, ports[81], default_pool_id=None)
@@ -150,12 +173,25 @@ def test_objects_created_disabled(steps: Steps) -> None:
     """Disabled from the start, then enabled from the member up."""
     lb = steps.balancer(admin_state_up=False)
     listener = steps.create(
-        "listener", lb, load_balancer_id=lb, protocol="TCP", protocol_port=80, admin_state_up=False)
+        "listener", lb, load_balancer_id=lb, protocol="TCP", protocol_port=80, admin_state_up=False
+    )
     pool = steps.create(
-        "pool", lb, listener_id=listener, protocol="TCP", lb_algorithm="SOURCE_IP_PORT", admin_state_up=False)
+        "pool",
+        lb,
+        listener_id=listener,
+        protocol="TCP",
+        lb_algorithm="SOURCE_IP_PORT",
+        admin_state_up=False,
+    )
     member = steps.create(
-        "member", lb, pool, address="10.20.0.151", protocol_port=80, subnet_id=steps.networks.private_v4,
-        admin_state_up=False)
+        "member",
+        lb,
+        pool,
+        address="10.20.0.151",
+        protocol_port=80,
+        subnet_id=steps.networks.private_v4,
+        admin_state_up=False,
+    )
     assert set(steps.status(lb).values()) == {"OFFLINE"}
     steps.update("member", lb, member, pool, is_admin_state_up=True)
     steps.update("pool", lb, pool, is_admin_state_up=True)
@@ -167,29 +203,42 @@ def test_objects_created_disabled(steps: Steps) -> None:
 def test_user_port_as_vip_survives(steps: Steps) -> None:
     """A VIP on a port that the user made: used as it is, never changed, never deleted."""
     network = steps.cloud.network
-    port = network.create_port(name="mine", network_id=steps.networks.private, fixed_ips=[
-        {"subnet_id": steps.networks.private_v4}])
+    port = network.create_port(
+        name="mine",
+        network_id=steps.networks.private,
+        fixed_ips=[{"subnet_id": steps.networks.private_v4}],
+    )
     steps.undo.append(lambda: network.delete_port(port.id))
     lb = steps.balancer(vip_port_id=port.id)
     assert steps.octavia.get_load_balancer(lb).vip_address == port.fixed_ips[0]["ip_address"]
     listener = steps.create("listener", lb, load_balancer_id=lb, protocol="TCP", protocol_port=80)
     pool = steps.create("pool", lb, listener_id=listener, protocol="TCP", lb_algorithm="SOURCE_IP_PORT")
-    steps.create("member", lb, pool, address="10.20.0.161", protocol_port=80, subnet_id=steps.networks.private_v4)
+    steps.create(
+        "member", lb, pool, address="10.20.0.161", protocol_port=80, subnet_id=steps.networks.private_v4
+    )
     steps.floating_ip(port.id)
     steps.delete_balancer(lb, cascade=True)
     after = network.get_port(port.id)
-    assert (after.name, after.device_owner, after.device_id) == ("mine", port.device_owner, port.device_id)
+    assert (after.name, after.device_owner, after.device_id) == (
+        "mine",
+        port.device_owner,
+        port.device_id,
+    )
 
 
 def test_demo_user_and_refusals_leave_nothing(steps: Steps) -> None:
     """Requests that are refused change nothing and leave no port."""
     refused = [
         lambda: steps.octavia.create_load_balancer(
-            vip_subnet_id=steps.networks.private_v4, provider="ovn",
-            listeners=[{"protocol": "HTTP", "protocol_port": 80}]),
+            vip_subnet_id=steps.networks.private_v4,
+            provider="ovn",
+            listeners=[{"protocol": "HTTP", "protocol_port": 80}],
+        ),
         lambda: steps.octavia.create_load_balancer(
-            vip_subnet_id=steps.networks.private_v4, provider="ovn",
-            pools=[{"name": "p", "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN"}]),
+            vip_subnet_id=steps.networks.private_v4,
+            provider="ovn",
+            pools=[{"name": "p", "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN"}],
+        ),
     ]
     for call in refused:
         with pytest.raises(exceptions.HttpException) as caught:
@@ -198,7 +247,9 @@ def test_demo_user_and_refusals_leave_nothing(steps: Steps) -> None:
     lb = steps.balancer()
     for call in (
         lambda: steps.octavia.create_listener(load_balancer_id=lb, protocol="HTTP", protocol_port=80),
-        lambda: steps.octavia.create_pool(load_balancer_id=lb, protocol="TCP", lb_algorithm="ROUND_ROBIN"),
+        lambda: steps.octavia.create_pool(
+            load_balancer_id=lb, protocol="TCP", lb_algorithm="ROUND_ROBIN"
+        ),
         lambda: steps.octavia.failover_load_balancer(lb),
     ):
         with pytest.raises(exceptions.HttpException) as caught:
@@ -206,7 +257,8 @@ def test_demo_user_and_refusals_leave_nothing(steps: Steps) -> None:
         assert caught.value.status_code == 501
         steps.check(lb)
     if steps.ours:
-        # a port made for a request that was then refused is an orphan of the provider's: it reports it, octavia cannot
+        # a port made for a request that was then refused is an orphan of the provider's: it reports it,
+        # octavia cannot
         leaked = {name for name in steps.cloud.provider_ports().values() if not name.endswith(lb)}
         for port, name in steps.cloud.provider_ports().items():
             if name in leaked:
@@ -223,7 +275,14 @@ def test_weight_zero_drains(steps: Steps) -> None:
     listener = steps.create("listener", lb, load_balancer_id=lb, protocol="TCP", protocol_port=80)
     pool = steps.create("pool", lb, listener_id=listener, protocol="TCP", lb_algorithm="SOURCE_IP_PORT")
     members = [
-        steps.create("member", lb, pool, address=f"10.20.0.{n}", protocol_port=80, subnet_id=steps.networks.private_v4)
+        steps.create(
+            "member",
+            lb,
+            pool,
+            address=f"10.20.0.{n}",
+            protocol_port=80,
+            subnet_id=steps.networks.private_v4,
+        )
         for n in (171, 172)
     ]
     steps.update("member", lb, members[0], pool, weight=0)
@@ -239,8 +298,11 @@ def test_many_at_once(steps: Steps) -> None:
     begin = time.monotonic()
     for number in range(8):
         created = steps.octavia.create_load_balancer(
-            vip_subnet_id=subnet, provider="ovn", name=f"many{number}",
-            listeners=[_tree(subnet, "TCP", 80, [f"10.20.0.{180 + number}"], None)])
+            vip_subnet_id=subnet,
+            provider="ovn",
+            name=f"many{number}",
+            listeners=[_tree(subnet, "TCP", 80, [f"10.20.0.{180 + number}"], None)],
+        )
         steps.lbs.append(created.id)
     for lb in steps.lbs:
         steps.cloud.active(lb)

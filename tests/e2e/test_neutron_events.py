@@ -1,19 +1,23 @@
-"""What happens in Neutron beside a load balancer: routers, gateways, subnets, floating IPs, Neutron's own repair."""
+"""What happens in Neutron beside a load balancer: routers, gateways, subnets, floating IPs, Neutron's own
+repair.
+"""
 
 from __future__ import annotations
 
 import pytest
-from stack.expected import attached, rows_of
 
 from e2e.steps import Steps
 from e2e.test_topology import network_with_subnet, pool_under_listener
+from stack.expected import attached, rows_of
 
 
 def _serves(steps: Steps) -> tuple[str, str]:
     """A load balancer with one member on the private subnet: its id and its pool's."""
     lb = steps.balancer()
     pool = pool_under_listener(steps, lb)
-    steps.create("member", lb, pool, address="10.20.0.101", protocol_port=80, subnet_id=steps.networks.private_v4)
+    steps.create(
+        "member", lb, pool, address="10.20.0.101", protocol_port=80, subnet_id=steps.networks.private_v4
+    )
     return lb, pool
 
 
@@ -61,7 +65,9 @@ def test_second_router_on_the_vip_subnet(steps: Steps) -> None:
     lb, _ = _serves(steps)
     router = net.create_router(name="second").id
     steps.undo.append(lambda: net.delete_router(router))
-    port = net.create_port(network_id=steps.networks.private, fixed_ips=[{"subnet_id": steps.networks.private_v4}])
+    port = net.create_port(
+        network_id=steps.networks.private, fixed_ips=[{"subnet_id": steps.networks.private_v4}]
+    )
     net.add_interface_to_router(router, port_id=port.id)
     both = {f"neutron-{router}", f"neutron-{steps.networks.router}"}
     steps.eventually(lambda: _routers(steps, lb) == both, 20)
@@ -120,11 +126,18 @@ def test_neutron_calls_our_sync_plugin(steps: Steps, mode: str) -> None:
     lb, _ = _serves(steps)
     stack.octavia.stop_daemon()
     try:
-        stack.ovn.transact("nb", {
-            "op": "update", "table": "Load_Balancer", "where": [["name", "==", lb]],
-            "row": {"vips": ["map", []]}})
+        stack.ovn.transact(
+            "nb",
+            {
+                "op": "update",
+                "table": "Load_Balancer",
+                "where": [["name", "==", lb]],
+                "row": {"vips": ["map", []]},
+            },
+        )
         said = stack.neutron.sync(
-            stack.octavia.venv, mode, "octavia_ovn_sync", {"OVNLB_CONFIG_FILES": str(stack.octavia.conf)})
+            stack.octavia.venv, mode, "octavia_ovn_sync", {"OVNLB_CONFIG_FILES": str(stack.octavia.conf)}
+        )
         if mode == "log":
             assert lb in said
             assert steps.rows_differ(lb) is not None

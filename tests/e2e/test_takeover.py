@@ -1,4 +1,6 @@
-"""From the original provider to ovnlb and back, on one stack, with load balancers that were made by the original."""
+"""From the original provider to ovnlb and back, on one stack, with load balancers that were made by the
+original.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
+
 from stack.cloud import Cloud, Networks
 from stack.expected import found_vips
 
@@ -17,7 +20,12 @@ COUNT = 30
 
 # What the first plan may say, with the number in architecture.md section 10: (table, column, key) -> number
 EXCEPTIONS: tuple[tuple[int, str, str, str], ...] = (
-    (1, "Load_Balancer", "external_ids", r"ls_refs|lr_ref|neutron:member_status|neutron:additional_vip\w*"),
+    (
+        1,
+        "Load_Balancer",
+        "external_ids",
+        r"ls_refs|lr_ref|neutron:member_status|neutron:additional_vip\w*",
+    ),
     (2, "Load_Balancer", "external_ids", r"enabled"),
     (3, "Load_Balancer", "external_ids", r"listener_.*|pool_None"),
     (4, "Load_Balancer", "health_check|ip_port_mappings", r".*"),
@@ -47,10 +55,16 @@ def _options(number: int, net: Networks) -> dict[str, Any]:
     subnet = net.private_v6 if family6 else net.private_v4
     form = "fd20::1:{}" if family6 else "10.20.0.{}"
     pool: dict[str, Any] = {
-        "name": "p", "protocol": protocol, "lb_algorithm": "SOURCE_IP" if number % 7 == 3 else "SOURCE_IP_PORT",
+        "name": "p",
+        "protocol": protocol,
+        "lb_algorithm": "SOURCE_IP" if number % 7 == 3 else "SOURCE_IP_PORT",
         "members": [
-            {"address": form.format(last), "protocol_port": 8000 + number, "subnet_id": subnet,
-             "admin_state_up": not (number % 6 == 5 and last == 102)}
+            {
+                "address": form.format(last),
+                "protocol_port": 8000 + number,
+                "subnet_id": subnet,
+                "admin_state_up": not (number % 6 == 5 and last == 102),
+            }
             for last in (101, 102, 103)[: 1 + number % 3]
         ],
     }
@@ -58,10 +72,21 @@ def _options(number: int, net: Networks) -> dict[str, Any]:
         kind = {"TCP": "TCP", "UDP": "UDP-CONNECT"}[protocol]
         pool["healthmonitor"] = {"type": kind, "delay": 30, "timeout": 10, "max_retries": 3}
     listeners: list[dict[str, Any]] = [
-        {"protocol": protocol, "protocol_port": 80, "default_pool": pool, "admin_state_up": number % 11 != 9}]
+        {
+            "protocol": protocol,
+            "protocol_port": 80,
+            "default_pool": pool,
+            "admin_state_up": number % 11 != 9,
+        }
+    ]
     if number % 8 == 2:
         listeners.append({"protocol": PROTOCOLS[(number + 1) % 3], "protocol_port": 81})
-    options: dict[str, Any] = {"name": f"take{number}", "provider": "ovn", "vip_subnet_id": subnet, "listeners": listeners}
+    options: dict[str, Any] = {
+        "name": f"take{number}",
+        "provider": "ovn",
+        "vip_subnet_id": subnet,
+        "listeners": listeners,
+    }
     if number % 10 == 0:
         options["additional_vips"] = [{"subnet_id": net.private_v4 if family6 else net.private_v6}]
     if number % 13 == 12:
@@ -84,14 +109,20 @@ def _build(cloud: Cloud, net: Networks) -> list[str]:
 def exception_of(change: Mapping[str, Any]) -> int | None:
     """The numbered exception that explains a planned change."""
     for number, table, column, key in EXCEPTIONS:
-        fits = zip((table, column, key), (change["table"], change["column"] or "", change["key"] or ""), strict=True)
+        fits = zip(
+            (table, column, key),
+            (change["table"], change["column"] or "", change["key"] or ""),
+            strict=True,
+        )
         if all(re.fullmatch(pattern, text) for pattern, text in fits):
             return number
     return None
 
 
 def test_take_over_and_back(original: Cloud, networks: Networks) -> None:
-    """The first plan has only numbered exceptions, traffic's rows stay, every status stays, and the original resumes."""
+    """The first plan has only numbered exceptions, traffic's rows stay, every status stays, and the
+    original resumes.
+    """
     cloud, octavia = original, original.stack.octavia
     lbs = _build(cloud, networks)
     vips = {lb: found_vips(cloud, lb) for lb in lbs}
@@ -131,8 +162,11 @@ def _original_works_with_our_rows(cloud: Cloud, net: Networks, lbs: list[str]) -
         listener = cloud.octavia.get_listener(tree.listeners[0]["id"])
         subnet = net.private_v6 if ":" in tree.vip_address else net.private_v4
         member = cloud.octavia.create_member(
-            listener.default_pool_id, address="fd20::1:104" if ":" in tree.vip_address else "10.20.0.104",
-            protocol_port=8080, subnet_id=subnet)
+            listener.default_pool_id,
+            address="fd20::1:104" if ":" in tree.vip_address else "10.20.0.104",
+            protocol_port=8080,
+            subnet_id=subnet,
+        )
         cloud.active(lb)
         assert ("104" in str(found_vips(cloud, lb))) or not tree.is_admin_state_up
         cloud.octavia.delete_member(member.id, listener.default_pool_id)

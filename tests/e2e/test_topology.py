@@ -54,7 +54,9 @@ def test_vip_on_a_providernetwork_with_subnet(steps: Steps) -> None:
     """The provider network's switch is never attached; the router of the members serves the VIP."""
     lb = steps.balancer(vip_subnet_id=steps.networks.public_v4)
     pool = pool_under_listener(steps, lb)
-    steps.create("member", lb, pool, address="10.20.0.191", protocol_port=80, subnet_id=steps.networks.private_v4)
+    steps.create(
+        "member", lb, pool, address="10.20.0.191", protocol_port=80, subnet_id=steps.networks.private_v4
+    )
     assert f"neutron-{steps.networks.public}" not in attached(steps.cloud, lb, "Logical_Switch")
     assert attached(steps.cloud, lb, "Logical_Router") == {f"neutron-{steps.networks.router}"}
     steps.delete_balancer(lb, cascade=True)

@@ -1,10 +1,18 @@
-"""``client.py tcp|udp ADDRESS PORT TIMES TIMEOUT``: prints ``NAME=COUNT`` for every server that answered, errors by name."""
+"""``client.py tcp|udp ADDRESS PORT TIMES TIMEOUT``: prints ``NAME=COUNT`` for every server that answered,
+errors by name.
+"""
 
 import collections
 import socket
 import sys
 
-PROTOCOL, ADDRESS, PORT, TIMES, TIMEOUT = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5])
+PROTOCOL, ADDRESS, PORT, TIMES, TIMEOUT = (
+    sys.argv[1],
+    sys.argv[2],
+    int(sys.argv[3]),
+    int(sys.argv[4]),
+    float(sys.argv[5]),
+)
 
 
 def tcp() -> str:

@@ -1,4 +1,6 @@
-"""What NB must say for a load balancer, computed from the public API alone: an oracle independent of any provider's code."""
+"""What NB must say for a load balancer, computed from the public API alone: an oracle independent of any
+provider's code.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,11 @@ def _addresses(cloud: Cloud, lb: Any) -> list[str]:
     """VIP, additional VIPs and the floating IPs on their ports."""
     extra = lb.additional_vips or []
     ports = [lb.vip_port_id, *(each["port_id"] for each in extra)]
-    fips = [fip.floating_ip_address for port in dict.fromkeys(ports) for fip in cloud.network.ips(port_id=port)]
+    fips = [
+        fip.floating_ip_address
+        for port in dict.fromkeys(ports)
+        for fip in cloud.network.ips(port_id=port)
+    ]
     return [lb.vip_address, *(each["ip_address"] for each in extra), *fips]
 
 
@@ -32,7 +38,8 @@ def _backends(cloud: Cloud, pool_id: str | None, drain: bool) -> list[str]:
     if not cloud.octavia.get_pool(pool_id).is_admin_state_up:
         return []
     return [
-        endpoint(member.address, member.protocol_port) for member in cloud.octavia.members(pool_id)
+        endpoint(member.address, member.protocol_port)
+        for member in cloud.octavia.members(pool_id)
         if member.is_admin_state_up and not (drain and member.weight == 0)
     ]
 
@@ -70,9 +77,15 @@ def found_vips(cloud: Cloud, lb_id: str) -> Vips:
 
 
 def attached(cloud: Cloud, lb_id: str, table: str) -> set[str]:
-    """Names of the switches or routers (``Logical_Switch`` or ``Logical_Router``) that all rows of it are attached to."""
+    """Names of the switches or routers (``Logical_Switch`` or ``Logical_Router``) that all rows of it are
+    attached to.
+    """
     rows = {row["_uuid"] for row in rows_of(cloud, lb_id)}
     return {
-        each["name"] for each in cloud.stack.ovn.rows("nb", table)
-        if rows & set(each["load_balancer"] if isinstance(each["load_balancer"], list) else [each["load_balancer"]])
+        each["name"]
+        for each in cloud.stack.ovn.rows("nb", table)
+        if rows
+        & set(
+            each["load_balancer"] if isinstance(each["load_balancer"], list) else [each["load_balancer"]]
+        )
     }

@@ -27,17 +27,40 @@ class Database:
         data = self.directory / "data"
         fresh = not data.exists()
         if fresh:
-            self.processes.run("mariadb-install-db", [
-                "mariadb-install-db", "--no-defaults", "--user=root", f"--datadir={data}",
-                "--auth-root-authentication-method=normal", "--skip-test-db",
-            ])
-        self.processes.start("mariadbd", [
-            "/usr/sbin/mariadbd", "--no-defaults", "--user=root", f"--datadir={data}", f"--socket={self.socket}",
-            f"--pid-file={self.directory}/mariadbd.pid", "--bind-address=127.0.0.1", f"--port={self.port}",
-            "--skip-name-resolve", "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=0",
-            "--innodb-buffer-pool-size=128M", "--innodb-log-file-size=48M", "--performance-schema=OFF",
-            "--max-connections=300", "--character-set-server=utf8mb3", "--collation-server=utf8mb3_general_ci",
-        ])
+            self.processes.run(
+                "mariadb-install-db",
+                [
+                    "mariadb-install-db",
+                    "--no-defaults",
+                    "--user=root",
+                    f"--datadir={data}",
+                    "--auth-root-authentication-method=normal",
+                    "--skip-test-db",
+                ],
+            )
+        self.processes.start(
+            "mariadbd",
+            [
+                "/usr/sbin/mariadbd",
+                "--no-defaults",
+                "--user=root",
+                f"--datadir={data}",
+                f"--socket={self.socket}",
+                f"--pid-file={self.directory}/mariadbd.pid",
+                "--bind-address=127.0.0.1",
+                f"--port={self.port}",
+                "--skip-name-resolve",
+                "--skip-log-bin",
+                "--innodb-flush-log-at-trx-commit=0",
+                "--innodb-doublewrite=0",
+                "--innodb-buffer-pool-size=128M",
+                "--innodb-log-file-size=48M",
+                "--performance-schema=OFF",
+                "--max-connections=300",
+                "--character-set-server=utf8mb3",
+                "--collation-server=utf8mb3_general_ci",
+            ],
+        )
         self.processes.wait_for("mariadbd", self._answers, 60)
         if fresh:
             self._create_schemas()
@@ -55,10 +78,15 @@ class Database:
             for host in ("localhost", "127.0.0.1"):
                 self.rows(f"GRANT ALL ON {name}.* TO '{name}'@'{host}' IDENTIFIED BY '{self.password}'")
 
-    def rows(self, statement: str, *parameters: object, schema: str | None = None) -> list[dict[str, object]]:
+    def rows(
+        self, statement: str, *parameters: object, schema: str | None = None
+    ) -> list[dict[str, object]]:
         """Run one statement as root, commit, and return its rows as mappings."""
         connection = pymysql.connect(
-            unix_socket=str(self.socket), user="root", database=schema, autocommit=True,
+            unix_socket=str(self.socket),
+            user="root",
+            database=schema,
+            autocommit=True,
             cursorclass=pymysql.cursors.DictCursor,
         )
         with connection, connection.cursor() as cursor:

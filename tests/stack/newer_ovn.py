@@ -1,4 +1,5 @@
-"""A newer OVN and OVS than the installed ones: packages of the next Debian, unpacked beside the system, nothing installed.
+"""A newer OVN and OVS than the installed ones: packages of the next Debian, unpacked beside the system,
+nothing installed.
 
 Every program gets a wrapper that starts it with the unpacked loader and libraries.
 """
@@ -12,7 +13,11 @@ from stack.ovn import Release
 
 PACKAGES = ("ovn-central", "ovn-host", "openvswitch-switch")
 PROGRAMS = ("usr/bin/ovn-*", "usr/bin/ovs-*", "usr/bin/ovsdb-*", "usr/sbin/ovs-*", "usr/sbin/ovsdb-*")
-LOADER = ("lib64/ld-linux-x86-64.so.2", "usr/lib64/ld-linux-x86-64.so.2", "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2")
+LOADER = (
+    "lib64/ld-linux-x86-64.so.2",
+    "usr/lib64/ld-linux-x86-64.so.2",
+    "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
+)
 
 
 class Unobtainable(RuntimeError):
@@ -49,13 +54,19 @@ def _download(suite: str, directory: Path) -> list[Path]:
         "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n"
     )
     options = {
-        "Dir::Etc::sourcelist": apt / "suite.sources", "Dir::Etc::sourceparts": "/dev/null",
-        "Dir::State::lists": apt / "lists", "Dir::Cache": apt / "cache", "Dir::State::status": apt / "status",
-        "APT::Sandbox::User": "root", "Dir::Etc::preferencesparts": "/dev/null",
+        "Dir::Etc::sourcelist": apt / "suite.sources",
+        "Dir::Etc::sourceparts": "/dev/null",
+        "Dir::State::lists": apt / "lists",
+        "Dir::Cache": apt / "cache",
+        "Dir::State::status": apt / "status",
+        "APT::Sandbox::User": "root",
+        "Dir::Etc::preferencesparts": "/dev/null",
     }
     words = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
     _run("apt-get", *words, "-qq", "update")
-    _run("apt-get", *words, "-qq", "-y", "--no-install-recommends", "--download-only", "install", *PACKAGES)
+    _run(
+        "apt-get", *words, "-qq", "-y", "--no-install-recommends", "--download-only", "install", *PACKAGES
+    )
     return sorted((apt / "cache" / "archives").glob("*.deb"))
 
 
@@ -69,12 +80,15 @@ def _wrap(root: Path, programs: Path) -> None:
         if path.is_file() and path.read_bytes()[:4] == b"\x7fELF":
             wrapper = programs / path.name
             wrapper.write_text(
-                f'#!/bin/sh\nexec {loader} --library-path {libraries} --argv0 {path.name} {path} "$@"\n')
+                f'#!/bin/sh\nexec {loader} --library-path {libraries} --argv0 {path.name} {path} "$@"\n'
+            )
             wrapper.chmod(0o755)
 
 
 def unpack(suite: str, directory: Path) -> Release:
-    """That suite's release below ``directory``, downloaded at the first call; Unobtainable when it cannot be had."""
+    """That suite's release below ``directory``, downloaded at the first call; Unobtainable when it cannot
+    be had.
+    """
     marker = directory / "complete"
     if not marker.exists():
         root, programs = directory / "root", directory / "bin"

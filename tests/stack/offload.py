@@ -1,4 +1,6 @@
-"""Switch checksum and segmentation offload of one interface off: the userspace datapath needs real checksums on veth."""
+"""Switch checksum and segmentation offload of one interface off: the userspace datapath needs real
+checksums on veth.
+"""
 
 import array
 import fcntl

@@ -49,7 +49,9 @@ class Release:
 class Ovn:
     """NB, SB and northd of one stack."""
 
-    def __init__(self, processes: Processes, directory: Path, release: Release, nb_port: int, sb_port: int) -> None:
+    def __init__(
+        self, processes: Processes, directory: Path, release: Release, nb_port: int, sb_port: int
+    ) -> None:
         self.processes, self.directory, self.release = processes, directory, release
         self.ports = {"nb": nb_port, "sb": sb_port}
         self.version = ""
@@ -64,45 +66,85 @@ class Ovn:
 
     def start(self) -> None:
         """Start both servers and northd, and wait for the first round of northd."""
-        self.version = self.processes.run("ovn-northd --version", [self.release.program("ovn-northd"), "--version"]).split("\n")[0]
+        self.version = self.processes.run(
+            "ovn-northd --version", [self.release.program("ovn-northd"), "--version"]
+        ).split("\n")[0]
         for which in ("nb", "sb"):
             self.start_server(which)
-        self.processes.run("ovn-nbctl init", [self.release.program("ovn-nbctl"), f"--db={self.socket('nb')}", "init"])
-        self.processes.run("ovn-sbctl init", [self.release.program("ovn-sbctl"), f"--db={self.socket('sb')}", "init"])
-        self.processes.start("ovn-northd", [
-            self.release.program("ovn-northd"), f"--ovnnb-db={self.socket('nb')}", f"--ovnsb-db={self.socket('sb')}",
-            f"--unixctl={self.directory}/northd.ctl", f"--log-file={self.processes.logs}/ovn-northd.log",
-            "-vconsole:off", "-vsyslog:off",
-        ])
+        self.processes.run(
+            "ovn-nbctl init", [self.release.program("ovn-nbctl"), f"--db={self.socket('nb')}", "init"]
+        )
+        self.processes.run(
+            "ovn-sbctl init", [self.release.program("ovn-sbctl"), f"--db={self.socket('sb')}", "init"]
+        )
+        self.processes.start(
+            "ovn-northd",
+            [
+                self.release.program("ovn-northd"),
+                f"--ovnnb-db={self.socket('nb')}",
+                f"--ovnsb-db={self.socket('sb')}",
+                f"--unixctl={self.directory}/northd.ctl",
+                f"--log-file={self.processes.logs}/ovn-northd.log",
+                "-vconsole:off",
+                "-vsyslog:off",
+            ],
+        )
         self.sync("sb")
 
     def start_server(self, which: str) -> None:
         """Start one database server, on its kept file when there is one."""
         database = self.directory / f"{which}.db"
         if not database.exists():
-            self.processes.run("ovsdb-tool", [
-                self.release.program("ovsdb-tool"), "create", str(database), str(self.release.schema(f"ovn-{which}")),
-            ])
+            self.processes.run(
+                "ovsdb-tool",
+                [
+                    self.release.program("ovsdb-tool"),
+                    "create",
+                    str(database),
+                    str(self.release.schema(f"ovn-{which}")),
+                ],
+            )
         name = f"ovn-{which}"
-        self.processes.start(name, [
-            self.release.program("ovsdb-server"), str(database), f"--remote=p{self.socket(which)}",
-            f"--remote=ptcp:{self.ports[which]}:127.0.0.1", f"--unixctl={self.directory}/{which}.ctl",
-            f"--log-file={self.processes.logs}/{name}.log", "-vconsole:off", "-vsyslog:off",
-        ])
+        self.processes.start(
+            name,
+            [
+                self.release.program("ovsdb-server"),
+                str(database),
+                f"--remote=p{self.socket(which)}",
+                f"--remote=ptcp:{self.ports[which]}:127.0.0.1",
+                f"--unixctl={self.directory}/{which}.ctl",
+                f"--log-file={self.processes.logs}/{name}.log",
+                "-vconsole:off",
+                "-vsyslog:off",
+            ],
+        )
         self.processes.wait_for(name, (self.directory / f"{which}.sock").exists, 10)
 
     def sync(self, until: str) -> None:
         """Wait until ``sb`` (northd) or ``hv`` (every chassis) has what is in NB now."""
-        self.processes.run("ovn-nbctl sync", [
-            self.release.program("ovn-nbctl"), f"--db={self.socket('nb')}", f"--wait={until}", "--timeout=60", "sync",
-        ])
+        self.processes.run(
+            "ovn-nbctl sync",
+            [
+                self.release.program("ovn-nbctl"),
+                f"--db={self.socket('nb')}",
+                f"--wait={until}",
+                "--timeout=60",
+                "sync",
+            ],
+        )
 
     def transact(self, which: str, *operations: Mapping[str, Any]) -> list[dict[str, Any]]:
         """One raw OVSDB transaction on ``nb`` or ``sb``; StackError when the server refuses an operation."""
         schema = {"nb": "OVN_Northbound", "sb": "OVN_Southbound"}[which]
-        out = self.processes.run("ovsdb-client", [
-            self.release.program("ovsdb-client"), "transact", self.socket(which), json.dumps([schema, *operations]),
-        ])
+        out = self.processes.run(
+            "ovsdb-client",
+            [
+                self.release.program("ovsdb-client"),
+                "transact",
+                self.socket(which),
+                json.dumps([schema, *operations]),
+            ],
+        )
         results: list[dict[str, Any]] = json.loads(out)
         if refused := [result for result in results if result and result.get("error")]:
             raise StackError(f"{schema} refused: {refused}")

@@ -1,6 +1,7 @@
 """Processes of one stack: started with a log each, awaited with a reason, stopped in reverse order.
 
-Every process gets SIGTERM from the kernel when the process that started it dies, so a killed test run leaves nothing.
+Every process gets SIGTERM from the kernel when the process that started it dies, so a killed test run
+leaves nothing.
 Start processes from the main thread only: that signal follows the thread, not the process.
 """
 
@@ -20,7 +21,9 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class StackError(RuntimeError):
-    """A piece of the stack did not start, died, or a command of its set-up failed; says which and shows its log."""
+    """A piece of the stack did not start, died, or a command of its set-up failed; says which and shows
+    its log.
+    """
 
 
 def _die_with_parent() -> None:
@@ -49,8 +52,13 @@ class Processes:
             raise StackError(f"{name} runs already")
         with (self.logs / f"{name}.out").open("ab") as out:
             self._running[name] = subprocess.Popen(
-                list(argv), stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True,
-                preexec_fn=_die_with_parent, env={**self.env, **(env or {})},
+                list(argv),
+                stdout=out,
+                stderr=out,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                preexec_fn=_die_with_parent,
+                env={**self.env, **(env or {})},
             )
         return self._running[name].pid
 
@@ -75,7 +83,9 @@ class Processes:
             if not self.alive(name):
                 raise StackError(f"{name} died while starting:\n{tail(self.logs / f'{name}.out')}")
             if time.monotonic() > deadline:
-                raise StackError(f"{name} is not ready after {seconds:.0f} s:\n{tail(self.logs / f'{name}.out')}")
+                raise StackError(
+                    f"{name} is not ready after {seconds:.0f} s:\n{tail(self.logs / f'{name}.out')}"
+                )
             time.sleep(0.05)
 
     def finish(self, name: str, seconds: float = 300) -> None:
@@ -89,13 +99,24 @@ class Processes:
         if code != 0:
             raise StackError(f"{name} ended with {code}:\n{tail(self.logs / f'{name}.out')}")
 
-    def run(self, name: str, argv: Sequence[str], env: Mapping[str, str] | None = None, seconds: float = 300) -> str:
-        """Run a command to its end and return its standard output; StackError with all output when it fails."""
+    def run(
+        self, name: str, argv: Sequence[str], env: Mapping[str, str] | None = None, seconds: float = 300
+    ) -> str:
+        """Run a command to its end and return its standard output; StackError with all output when it
+        fails.
+        """
         done = subprocess.run(
-            list(argv), capture_output=True, text=True, timeout=seconds, env={**self.env, **(env or {})}, check=False
+            list(argv),
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            env={**self.env, **(env or {})},
+            check=False,
         )
         if done.returncode != 0:
-            raise StackError(f"{name} ended with {done.returncode}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+            raise StackError(
+                f"{name} ended with {done.returncode}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}"
+            )
         return done.stdout
 
     def signal(self, name: str, number: int) -> None:

@@ -1,4 +1,6 @@
-"""Octavia with one of the two providers: driver-agent, API and, for ovnlb, its daemon. Switched while the stack runs."""
+"""Octavia with one of the two providers: driver-agent, API and, for ovnlb, its daemon. Switched while the
+stack runs.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,15 @@ class Octavia:
     ``layout`` says where ovnlb's loop runs: ``daemon`` (ovnlb run) or ``agent`` (inside octavia-driver-agent).
     """
 
-    def __init__(self, processes: Processes, place: Place, venvs: Mapping[Name, Path], database: str, nb: str, sb: str) -> None:
+    def __init__(
+        self,
+        processes: Processes,
+        place: Place,
+        venvs: Mapping[Name, Path],
+        database: str,
+        nb: str,
+        sb: str,
+    ) -> None:
         self.processes, self.place, self.venvs = processes, place, venvs
         self.database, self.nb, self.sb = database, nb, sb
         self.conf = place.directory("etc") / "octavia.conf"
@@ -37,7 +47,9 @@ class Octavia:
     def begin_migration(self, venv: Path) -> None:
         """Start the schema migration."""
         manage = str(venv / "bin" / "octavia-db-manage")
-        self.processes.start("octavia-migration", [manage, "--config-file", str(self.conf), "upgrade", "head"])
+        self.processes.start(
+            "octavia-migration", [manage, "--config-file", str(self.conf), "upgrade", "head"]
+        )
 
     def finish_migration(self) -> None:
         """Wait for the schema migration."""
@@ -58,19 +70,36 @@ class Octavia:
         for name in ("status", "stats", "get"):
             (run / f"{name}.sock").unlink(missing_ok=True)
         prefix = self._private_run() if provider == "original" else ()
-        self.processes.start("octavia-driver-agent", [
-            *prefix, str(self.venv / "bin" / "octavia-driver-agent"), "--config-file", str(self.conf),
-            "--log-file", str(logs / "octavia-driver-agent.log"),
-        ])
+        self.processes.start(
+            "octavia-driver-agent",
+            [
+                *prefix,
+                str(self.venv / "bin" / "octavia-driver-agent"),
+                "--config-file",
+                str(self.conf),
+                "--log-file",
+                str(logs / "octavia-driver-agent.log"),
+            ],
+        )
         self.processes.wait_for("octavia-driver-agent", (run / "get.sock").exists, 120)
         arguments = f"--config-file {shlex.quote(str(self.conf))} --log-file {shlex.quote(str(logs / 'octavia-api.log'))}"
-        serve(self.processes, self.venv, "octavia-api", "octavia", self.place.ports.octavia, arguments, prefix=prefix)
+        serve(
+            self.processes,
+            self.venv,
+            "octavia-api",
+            "octavia",
+            self.place.ports.octavia,
+            arguments,
+            prefix=prefix,
+        )
         if provider == "ovnlb" and layout == "daemon":
             self.start_daemon()
 
     def start_daemon(self) -> None:
         """Start ``ovnlb run``."""
-        self.processes.start("ovnlb-run", [str(self.venv / "bin" / "ovnlb"), "run", "--config-file", str(self.conf)])
+        self.processes.start(
+            "ovnlb-run", [str(self.venv / "bin" / "ovnlb"), "run", "--config-file", str(self.conf)]
+        )
 
     def stop_daemon(self) -> None:
         """Stop ``ovnlb run``."""
@@ -93,11 +122,30 @@ class Octavia:
         self.wait()
 
     def _private_run(self) -> tuple[str, ...]:
-        """A mount namespace whose /run is a directory of this stack: the original knows /var/run/octavia only."""
+        """A mount namespace whose /run is a directory of this stack: the original knows /var/run/octavia
+        only.
+        """
         script = 'mount --bind "$0" /run && exec "$@"'
-        return ("unshare", "-m", "--propagation", "private", "bash", "-c", script, str(self.place.octavia_run.parent))
+        return (
+            "unshare",
+            "-m",
+            "--propagation",
+            "private",
+            "bash",
+            "-c",
+            script,
+            str(self.place.octavia_run.parent),
+        )
 
     def ovnlb(self, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
         """Run the ``ovnlb`` command of ovnlb's environment on this stack's configuration."""
-        argv = [str(self.venvs["ovnlb"] / "bin" / "ovnlb"), arguments[0], "--config-file", str(self.conf), *arguments[1:]]
-        return subprocess.run(argv, capture_output=True, text=True, timeout=timeout, env=self.processes.env, check=False)
+        argv = [
+            str(self.venvs["ovnlb"] / "bin" / "ovnlb"),
+            arguments[0],
+            "--config-file",
+            str(self.conf),
+            *arguments[1:],
+        ]
+        return subprocess.run(
+            argv, capture_output=True, text=True, timeout=timeout, env=self.processes.env, check=False
+        )

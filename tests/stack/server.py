@@ -1,4 +1,6 @@
-"""``server.py NAME tcp|udp PORT READY``: answers each line or datagram with its name; a TCP connection may ask many times."""
+"""``server.py NAME tcp|udp PORT READY``: answers each line or datagram with its name; a TCP connection
+may ask many times.
+"""
 
 import socket
 import socketserver

@@ -17,8 +17,15 @@ from stack.settings import PASSWORD, REGION, Place
 
 HERE = Path(__file__).resolve().parent
 ROLES = (
-    "admin", "service", "member", "reader", "load-balancer_admin", "load-balancer_member", "load-balancer_observer",
-    "load-balancer_global_observer", "load-balancer_quota_admin",
+    "admin",
+    "service",
+    "member",
+    "reader",
+    "load-balancer_admin",
+    "load-balancer_member",
+    "load-balancer_observer",
+    "load-balancer_global_observer",
+    "load-balancer_quota_admin",
 )
 
 
@@ -34,15 +41,43 @@ def answers(url: str) -> bool:
 
 
 def serve(
-    processes: Processes, venv: Path, name: str, app: str, port: int, arguments: str,
-    env: dict[str, str] | None = None, prefix: tuple[str, ...] = (), workers: int = 1,
+    processes: Processes,
+    venv: Path,
+    name: str,
+    app: str,
+    port: int,
+    arguments: str,
+    env: dict[str, str] | None = None,
+    prefix: tuple[str, ...] = (),
+    workers: int = 1,
 ) -> None:
     """Start one API under gunicorn; the worker loads the application itself, after the fork."""
-    processes.start(name, [
-        *prefix, str(venv / "bin" / "gunicorn"), "--workers", str(workers), "--worker-class", "gthread", "--threads", "4",
-        "--bind", f"127.0.0.1:{port}", "--timeout", "300", "--graceful-timeout", "3", "--keep-alive", "30", "--no-control-socket",
-        "--pythonpath", str(HERE), "wsgi:application",
-    ], {"OVNLB_STACK_APP": app, "OVNLB_STACK_ARGS": arguments, **(env or {})})
+    processes.start(
+        name,
+        [
+            *prefix,
+            str(venv / "bin" / "gunicorn"),
+            "--workers",
+            str(workers),
+            "--worker-class",
+            "gthread",
+            "--threads",
+            "4",
+            "--bind",
+            f"127.0.0.1:{port}",
+            "--timeout",
+            "300",
+            "--graceful-timeout",
+            "3",
+            "--keep-alive",
+            "30",
+            "--no-control-socket",
+            "--pythonpath",
+            str(HERE),
+            "wsgi:application",
+        ],
+        {"OVNLB_STACK_APP": app, "OVNLB_STACK_ARGS": arguments, **(env or {})},
+    )
 
 
 def write(path: Path, sections: settings.Sections) -> Path:
@@ -74,12 +109,31 @@ class Keystone:
         """Finish the migration, make the administrator, serve."""
         self.processes.finish("keystone-migration")
         url = self.place.url("keystone")
-        self.processes.run("keystone bootstrap", self._manage(
-            "bootstrap", "--bootstrap-password", PASSWORD, "--bootstrap-region-id", REGION, "--bootstrap-admin-url", url,
-            "--bootstrap-internal-url", url, "--bootstrap-public-url", url,
-        ))
-        serve(self.processes, self.venv, "keystone", "keystone", self.place.ports.keystone,
-              f"--config-file {shlex.quote(str(self.conf))}", {"OS_KEYSTONE_CONFIG_FILES": str(self.conf)})
+        self.processes.run(
+            "keystone bootstrap",
+            self._manage(
+                "bootstrap",
+                "--bootstrap-password",
+                PASSWORD,
+                "--bootstrap-region-id",
+                REGION,
+                "--bootstrap-admin-url",
+                url,
+                "--bootstrap-internal-url",
+                url,
+                "--bootstrap-public-url",
+                url,
+            ),
+        )
+        serve(
+            self.processes,
+            self.venv,
+            "keystone",
+            "keystone",
+            self.place.ports.keystone,
+            f"--config-file {shlex.quote(str(self.conf))}",
+            {"OS_KEYSTONE_CONFIG_FILES": str(self.conf)},
+        )
         self.processes.wait_for("keystone", lambda: answers(url), 120)
 
     def fill_catalog(self) -> None:
@@ -90,7 +144,9 @@ class Keystone:
         demo = identity.create_project(name="demo", domain_id="default")
         grants = [(service, user, ("admin", "service")) for user in ("neutron", "octavia")]
         for project, name, granted in [*grants, (demo, "demo", ("member", "load-balancer_member"))]:
-            user = identity.create_user(name=name, password=PASSWORD, domain_id="default", default_project_id=project.id)
+            user = identity.create_user(
+                name=name, password=PASSWORD, domain_id="default", default_project_id=project.id
+            )
             for role in granted:
                 identity.assign_project_role_to_user(project, user, roles[role])
         identity.assign_project_role_to_user(
@@ -108,43 +164,72 @@ def connect(place: Place, user: str = "admin", project: str = "admin") -> openst
     """An openstacksdk connection to the stack."""
     return openstack.connection.Connection(
         auth={
-            "auth_url": place.url("keystone"), "username": user, "password": PASSWORD, "project_name": project,
-            "user_domain_id": "default", "project_domain_id": "default",
+            "auth_url": place.url("keystone"),
+            "username": user,
+            "password": PASSWORD,
+            "project_name": project,
+            "user_domain_id": "default",
+            "project_domain_id": "default",
         },
-        region_name=REGION, identity_api_version="3",
+        region_name=REGION,
+        identity_api_version="3",
     )
 
 
 class Neutron:
     """The network service with ML2/OVN."""
 
-    def __init__(self, processes: Processes, place: Place, venv: Path, database: str, nb: str, sb: str) -> None:
+    def __init__(
+        self, processes: Processes, place: Place, venv: Path, database: str, nb: str, sb: str
+    ) -> None:
         self.processes, self.place, self.venv = processes, place, venv
-        self.conf = write(place.directory("etc") / "neutron.conf", settings.neutron(place, database, venv, nb, sb))
+        self.conf = write(
+            place.directory("etc") / "neutron.conf", settings.neutron(place, database, venv, nb, sb)
+        )
 
     def begin_migration(self) -> None:
         """Start the schema migration."""
         manage = str(self.venv / "bin" / "neutron-db-manage")
-        self.processes.start("neutron-migration", [manage, "--config-file", str(self.conf), "upgrade", "heads"])
+        self.processes.start(
+            "neutron-migration", [manage, "--config-file", str(self.conf), "upgrade", "heads"]
+        )
 
     def begin(self) -> None:
         """Finish the migration and start the API; :meth:`wait` waits for it."""
         self.processes.finish("neutron-migration")
-        serve(self.processes, self.venv, "neutron-api", "neutron", self.place.ports.neutron, "", {
-            "OS_NEUTRON_CONFIG_DIR": str(self.conf.parent), "OS_NEUTRON_CONFIG_FILES": self.conf.name, "ASGI_WORKERS": "1",
-        })
+        serve(
+            self.processes,
+            self.venv,
+            "neutron-api",
+            "neutron",
+            self.place.ports.neutron,
+            "",
+            {
+                "OS_NEUTRON_CONFIG_DIR": str(self.conf.parent),
+                "OS_NEUTRON_CONFIG_FILES": self.conf.name,
+                "ASGI_WORKERS": "1",
+            },
+        )
 
     def wait(self) -> None:
         """Wait until the API answers."""
         self.processes.wait_for("neutron-api", lambda: answers(self.place.url("neutron") + "/"), 180)
 
-    def sync(self, venv: Path, mode: str, plugin: str | None = None, env: dict[str, str] | None = None) -> str:
+    def sync(
+        self, venv: Path, mode: str, plugin: str | None = None, env: dict[str, str] | None = None
+    ) -> str:
         """Run ``neutron-ovn-db-sync-util`` of an environment, for one sync plugin or all; returns its log."""
         log = self.place.directory("logs") / "neutron-sync.log"
         log.unlink(missing_ok=True)
         argv = [
-            str(venv / "bin" / "neutron-ovn-db-sync-util"), "--config-file", str(self.conf), "--log-file", str(log),
-            "--ovn-neutron_sync_mode", mode, *(["--sync_plugin", plugin] if plugin else []),
+            str(venv / "bin" / "neutron-ovn-db-sync-util"),
+            "--config-file",
+            str(self.conf),
+            "--log-file",
+            str(log),
+            "--ovn-neutron_sync_mode",
+            mode,
+            *(["--sync_plugin", plugin] if plugin else []),
         ]
         said = self.processes.run("neutron-ovn-db-sync-util", argv, env)
         return said + (log.read_text() if log.exists() else "")

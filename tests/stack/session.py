@@ -1,4 +1,5 @@
-"""``session.py ADDRESS PORT INTERVAL FILE``: one TCP connection that asks again and again; a line per answer or error.
+"""``session.py ADDRESS PORT INTERVAL FILE``: one TCP connection that asks again and again; a line per
+answer or error.
 
 Ends at the first error: what becomes of an established connection is what the caller reads in FILE.
 """

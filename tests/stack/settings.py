@@ -80,8 +80,14 @@ def render(sections: Sections) -> str:
 def service_user(place: Place, user: str) -> dict[str, object]:
     """keystoneauth options of a service user."""
     return {
-        "auth_type": "password", "auth_url": place.url("keystone"), "username": user, "password": PASSWORD,
-        "project_name": "service", "user_domain_id": "default", "project_domain_id": "default", "region_name": REGION,
+        "auth_type": "password",
+        "auth_url": place.url("keystone"),
+        "username": user,
+        "password": PASSWORD,
+        "project_name": "service",
+        "user_domain_id": "default",
+        "project_domain_id": "default",
+        "region_name": REGION,
     }
 
 
@@ -101,56 +107,93 @@ def keystone(place: Place, database: str) -> Sections:
 
 
 def neutron(place: Place, database: str, venv: Path, nb: str, sb: str) -> Sections:
-    """neutron.conf and ml2_conf.ini in one file: ML2/OVN, geneve for tenants, a flat and VLAN network ``public``."""
+    """neutron.conf and ml2_conf.ini in one file: ML2/OVN, geneve for tenants, a flat and VLAN network
+    ``public``.
+    """
     state = place.directory("neutron")
-    quotas = ("network", "subnet", "port", "router", "floatingip", "security_group", "security_group_rule")
+    quotas = (
+        "network",
+        "subnet",
+        "port",
+        "router",
+        "floatingip",
+        "security_group",
+        "security_group_rule",
+    )
     return {
         "DEFAULT": {
-            "core_plugin": "ml2", "service_plugins": "ovn-router", "transport_url": "fake://", "host": "stack",
-            "auth_strategy": "keystone", "api_paste_config": venv / "etc" / "neutron" / "api-paste.ini",
-            "state_path": state, "log_file": place.directory("logs") / "neutron.log", "rpc_workers": 1,
-            "rpc_state_report_workers": 0, "notify_nova_on_port_status_changes": "false",
-            "notify_nova_on_port_data_changes": "false", "dhcp_agent_notification": "false",
+            "core_plugin": "ml2",
+            "service_plugins": "ovn-router",
+            "transport_url": "fake://",
+            "host": "stack",
+            "auth_strategy": "keystone",
+            "api_paste_config": venv / "etc" / "neutron" / "api-paste.ini",
+            "state_path": state,
+            "log_file": place.directory("logs") / "neutron.log",
+            "rpc_workers": 1,
+            "rpc_state_report_workers": 0,
+            "notify_nova_on_port_status_changes": "false",
+            "notify_nova_on_port_data_changes": "false",
+            "dhcp_agent_notification": "false",
         },
         "oslo_concurrency": {"lock_path": state / "lock"},
         "database": {"connection": database},
-        "keystone_authtoken": {"www_authenticate_uri": place.url("keystone"), **service_user(place, "neutron")},
+        "keystone_authtoken": {
+            "www_authenticate_uri": place.url("keystone"),
+            **service_user(place, "neutron"),
+        },
         "quotas": {"default_quota": -1, **{f"quota_{name}": -1 for name in quotas}},
         "ml2": {
-            "mechanism_drivers": "ovn", "type_drivers": "local,flat,vlan,geneve", "tenant_network_types": "geneve",
-            "extension_drivers": "port_security", "overlay_ip_version": 4,
+            "mechanism_drivers": "ovn",
+            "type_drivers": "local,flat,vlan,geneve",
+            "tenant_network_types": "geneve",
+            "extension_drivers": "port_security",
+            "overlay_ip_version": 4,
         },
         "ml2_type_geneve": {"vni_ranges": "1:65536", "max_header_size": 38},
         "ml2_type_flat": {"flat_networks": "public"},
         "ml2_type_vlan": {"network_vlan_ranges": "public"},
         "securitygroup": {"enable_security_group": "true"},
         "ovn": {
-            "ovn_nb_connection": nb, "ovn_sb_connection": sb, "ovn_metadata_enabled": "false",
-            "enable_distributed_floating_ip": "false", "neutron_sync_mode": "log",
+            "ovn_nb_connection": nb,
+            "ovn_sb_connection": sb,
+            "ovn_metadata_enabled": "false",
+            "enable_distributed_floating_ip": "false",
+            "neutron_sync_mode": "log",
         },
     }
 
 
 def octavia(place: Place, database: str, nb: str, sb: str, agents: str) -> Sections:
-    """octavia.conf; the same file serves both providers, ``agents`` are the provider agents of the driver-agent."""
+    """octavia.conf; the same file serves both providers, ``agents`` are the provider agents of the
+    driver-agent.
+    """
     run = place.octavia_run
     user = service_user(place, "octavia")
     return {
         "DEFAULT": {"transport_url": "fake://", "host": "stack"},
         "api_settings": {
-            "bind_host": "127.0.0.1", "bind_port": place.ports.octavia, "auth_strategy": "keystone",
-            "api_base_uri": place.url("octavia"), "enabled_provider_drivers": "ovn:OVN provider",
-            "default_provider_driver": "ovn", "allow_tls_terminated_listeners": "true", "healthcheck_enabled": "true",
+            "bind_host": "127.0.0.1",
+            "bind_port": place.ports.octavia,
+            "auth_strategy": "keystone",
+            "api_base_uri": place.url("octavia"),
+            "enabled_provider_drivers": "ovn:OVN provider",
+            "default_provider_driver": "ovn",
+            "allow_tls_terminated_listeners": "true",
+            "healthcheck_enabled": "true",
         },
         "database": {"connection": database},
         "certificates": {"cert_generator": "local_cert_generator", "cert_manager": "noop_cert_manager"},
         "controller_worker": {
-            "network_driver": "allowed_address_pairs_driver", "compute_driver": "compute_noop_driver",
+            "network_driver": "allowed_address_pairs_driver",
+            "compute_driver": "compute_noop_driver",
             "amphora_driver": "amphora_noop_driver",
         },
         "driver_agent": {
-            "status_socket_path": run / "status.sock", "stats_socket_path": run / "stats.sock",
-            "get_socket_path": run / "get.sock", "enabled_provider_agents": agents,
+            "status_socket_path": run / "status.sock",
+            "stats_socket_path": run / "stats.sock",
+            "get_socket_path": run / "get.sock",
+            "enabled_provider_agents": agents,
         },
         "keystone_authtoken": {"www_authenticate_uri": place.url("keystone"), **user},
         "service_auth": user,

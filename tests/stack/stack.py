@@ -1,4 +1,6 @@
-"""One whole private stack: started in the order that its parts need, every stage timed, all of it stopped at the end."""
+"""One whole private stack: started in the order that its parts need, every stage timed, all of it stopped
+at the end.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +33,19 @@ class Stack:
         self.place = Place(root)
         temporary = self.place.directory("tmp")
         base = environments["original"]
-        self.processes = Processes(self.place.directory("logs"), {
-            "PATH": f"{base}/bin:{release.path}", "HOME": str(temporary), "TMPDIR": str(temporary), "LANG": "C.UTF-8",
-        })
+        self.processes = Processes(
+            self.place.directory("logs"),
+            {
+                "PATH": f"{base}/bin:{release.path}",
+                "HOME": str(temporary),
+                "TMPDIR": str(temporary),
+                "LANG": "C.UTF-8",
+            },
+        )
         ports = self.place.ports
-        self.database = Database(self.processes, self.place.directory("mariadb"), ports.database, "secret")
+        self.database = Database(
+            self.processes, self.place.directory("mariadb"), ports.database, "secret"
+        )
         self.ovn = Ovn(self.processes, self.place.directory("ovn"), release, ports.nb, ports.sb)
         self.dataplane = Dataplane(self.processes, self.place.directory("ovs"), self.ovn)
         nb, sb, url = self.ovn.remote("nb"), self.ovn.remote("sb"), self.database.url

@@ -1,7 +1,9 @@
-"""Two virtual environments: one OpenStack with the original provider, one with ovnlb and without the original.
+"""Two virtual environments: one OpenStack with the original provider, one with ovnlb and without the
+original.
 
 They live below ``OVNLB_STACK_DIR`` (the tox env directory, else a directory of the user's cache) and are made once;
-a marker with the requirements decides whether they are up to date. ovnlb is installed afresh from the checkout.
+a marker with the requirements decides whether they are up to date. ovnlb is installed afresh from the
+checkout.
 """
 
 from __future__ import annotations
@@ -18,7 +20,14 @@ from stack.processes import StackError
 CHECKOUT = Path(__file__).resolve().parents[2]
 CONSTRAINTS = CHECKOUT / "tests" / "constraints" / "openstack-2026.2.txt"
 # pyroute2 by name: the wheels of neutron and octavia lost the requirements that carry an environment marker
-OPENSTACK = ("octavia==19.0.0", "octavia-lib==3.12.0", "neutron==29.0.0", "PyMySQL", "pyroute2", "gunicorn")
+OPENSTACK = (
+    "octavia==19.0.0",
+    "octavia-lib==3.12.0",
+    "neutron==29.0.0",
+    "PyMySQL",
+    "pyroute2",
+    "gunicorn",
+)
 KEYSTONE = ("keystone==30.0.0",)
 ORIGINAL = ("ovn-octavia-provider==11.0.0",)
 TEMPEST = ("tempest==47.0.0", "octavia-tempest-plugin==3.5.0", "stestr")
@@ -45,9 +54,13 @@ def _run(argv: list[str]) -> None:
 
 
 def _ensure(name: str, requirements: tuple[str, ...]) -> Path:
-    """The environment ``name`` with these requirements under the constraints; made when absent or out of date."""
+    """The environment ``name`` with these requirements under the constraints; made when absent or out of
+    date.
+    """
     venv = home() / name
-    wanted = hashlib.sha256("\n".join((*requirements, CONSTRAINTS.read_text(), sys.version)).encode()).hexdigest()
+    wanted = hashlib.sha256(
+        "\n".join((*requirements, CONSTRAINTS.read_text(), sys.version)).encode()
+    ).hexdigest()
     marker = venv / ".ovnlb-requirements"
     if marker.exists() and marker.read_text() == wanted:
         return venv
@@ -60,7 +73,9 @@ def _ensure(name: str, requirements: tuple[str, ...]) -> Path:
 
 
 def original() -> Path:
-    """Keystone, Neutron and Octavia with ovn-octavia-provider; also runs what does not depend on the provider."""
+    """Keystone, Neutron and Octavia with ovn-octavia-provider; also runs what does not depend on the
+    provider.
+    """
     return _ensure("original", (*OPENSTACK, *KEYSTONE, *ORIGINAL))
 
 

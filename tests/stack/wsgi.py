@@ -1,6 +1,8 @@
-"""The WSGI application that a gunicorn worker of the stack serves: OVNLB_STACK_APP names it, OVNLB_STACK_ARGS its arguments.
+"""The WSGI application that a gunicorn worker of the stack serves: OVNLB_STACK_APP names it,
+OVNLB_STACK_ARGS its arguments.
 
-The services read their arguments from ``sys.argv``, which is gunicorn's: it is replaced before they are imported.
+The services read their arguments from ``sys.argv``, which is gunicorn's: it is replaced before they are
+imported.
 """
 
 import importlib
