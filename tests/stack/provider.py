@@ -22,7 +22,8 @@ PROCESSES = ("octavia-api", "ovnlb-run", "octavia-driver-agent")
 class Octavia:
     """Octavia's processes; ``venvs`` holds one environment for each provider.
 
-    ``layout`` says where ovnlb's loop runs: ``daemon`` (ovnlb run) or ``agent`` (inside octavia-driver-agent).
+    ``layout`` says where ovnlb's loop runs: ``daemon`` (ovnlb run) or ``agent``
+    (inside octavia-driver-agent).
     """
 
     def __init__(
@@ -82,7 +83,9 @@ class Octavia:
             ],
         )
         self.processes.wait_for("octavia-driver-agent", (run / "get.sock").exists, 120)
-        arguments = f"--config-file {shlex.quote(str(self.conf))} --log-file {shlex.quote(str(logs / 'octavia-api.log'))}"
+        arguments = shlex.join(
+            ["--config-file", str(self.conf), "--log-file", str(logs / "octavia-api.log")]
+        )
         serve(
             self.processes,
             self.venv,

@@ -1,8 +1,8 @@
 """Two virtual environments: one OpenStack with the original provider, one with ovnlb and without the
 original.
 
-They live below ``OVNLB_STACK_DIR`` (the tox env directory, else a directory of the user's cache) and are made once;
-a marker with the requirements decides whether they are up to date. ovnlb is installed afresh from the
+They live below ``OVNLB_STACK_DIR`` (the tox env directory, else a directory of the user's cache) and are
+made once; a marker with the requirements decides whether they are up to date. ovnlb is installed afresh from the
 checkout.
 """
 
