@@ -87,9 +87,11 @@ class BundleNorthbound:
         tables = ("Load_Balancer", "Load_Balancer_Health_Check")
         return frozenset(row["_uuid"] for table in tables for row in self._rows(table))
 
-    def uuid_in_use(self, uuid: str) -> bool:
-        """Whether a Load_Balancer or health check has this UUID."""
-        return uuid in self._uuids
+    def uuid_in_use(self, uuid: str, lb_id: str) -> bool:
+        """Whether a Load_Balancer or health check that is not this load balancer's has this UUID."""
+        own = self.load_balancers(lb_id)
+        mine = {row.uuid for row in own} | {check.uuid for row in own for check in row.health_checks}
+        return uuid in self._uuids and uuid not in mine
 
     def load_balancer_names(self) -> Iterator[str]:
         """The names of all Load_Balancer rows, each once."""

@@ -60,13 +60,17 @@ class NbReplica(Replica):
         """The python-ovs table of that name. For the guard's holder only."""
         return self._tables[table]
 
-    def uuid_in_use(self, uuid: str) -> bool:
-        """Whether a Load_Balancer or a health check has that UUID."""
+    def uuid_in_use(self, uuid: str, lb_id: str) -> bool:
+        """Whether a Load_Balancer or a health check that is not this load balancer's has that UUID."""
         wanted = UUID(uuid)
         with self._idl.guard:
-            return any(
-                self._row(table, wanted) is not None
-                for table in ("Load_Balancer", "Load_Balancer_Health_Check")
+            row = self._row("Load_Balancer", wanted)
+            if row is not None:
+                return str(datum.first(row, "name")) != lb_id
+            if self._row("Load_Balancer_Health_Check", wanted) is None:
+                return False
+            return not any(
+                wanted in datum.members(row, "health_check") for row in self.balancer_rows(lb_id)
             )
 
     def row(self, table: str, uuid: UUID) -> Any:

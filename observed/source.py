@@ -70,8 +70,12 @@ class NorthboundSource(Protocol):
     def load_balancer_names(self) -> Iterator[str]:
         """The names of all Load_Balancer rows, each once."""
 
-    def uuid_in_use(self, uuid: str) -> bool:
-        """Whether a Load_Balancer or health check has this UUID, so that no row can be inserted as it."""
+    def uuid_in_use(self, uuid: str, lb_id: str) -> bool:
+        """Whether a Load_Balancer or health check that is not this load balancer's has this UUID.
+
+        No row can be inserted as it then. A row of the load balancer itself does not count: if it came
+        after the rows were observed, the plan must fail as stale and not make a second one.
+        """
 
     def switch(self, name: str) -> Switch | None:
         """The Logical_Switch of that name."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ovnlb.desired.compute import Desired, desired_state
 from ovnlb.desired.facts import Health, Topology
@@ -93,13 +94,17 @@ def walk(lb: LoadBalancer, world: World, fips: Mapping[str, str] | None = None) 
         world.policy,
         lb_id=lb.id,
         pending=_unsettled(lb),
-        in_use=world.nb.uuid_in_use,
+        in_use=partial(_in_use, world.nb, lb.id),
         provider_switches={name for name, switch in topo.switches.items() if switch.provider},
         effects=work.effects,
         warnings=(*want.warnings, *work.warnings, *_fip_warnings(world, lb, fips)),
         waiting=want.waiting,
     )
     return Walked(lb, topo, want, guarded(_with_work(found, work, world.policy)))
+
+
+def _in_use(nb: NorthboundSource, lb_id: str, uuid: str) -> bool:
+    return nb.uuid_in_use(uuid, lb_id)
 
 
 def _has_lost_its_vip_port(lb: LoadBalancer, have: NbState, nb: NorthboundSource) -> bool:

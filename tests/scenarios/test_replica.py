@@ -269,6 +269,14 @@ def test_monitor_mac_and_cfg(nb_server, nb):
 
 
 def test_uuid_in_use(nb_server, nb):
-    uuid = nb_server.insert({"Load_Balancer": [{"_uuid": "x", "name": "lb"}]})["x"]
-    assert nb.wait_for(lambda: nb.uuid_in_use(uuid), 5)
-    assert not nb.uuid_in_use("00000000-0000-4000-8000-000000000000")
+    """A row or check of another load balancer takes a UUID; the load balancer's own do not count."""
+    rows = {
+        "Load_Balancer_Health_Check": [{"_uuid": "check", "vip": "10.0.0.1:80"}],
+        "Load_Balancer": [{"_uuid": "row", "name": "lb", "health_check": ["check"]}],
+    }
+    uuids = nb_server.insert(rows)
+    assert nb.wait_for(lambda: nb.uuid_in_use(uuids["row"], "other"), 5)
+    assert nb.uuid_in_use(uuids["check"], "other")
+    assert not nb.uuid_in_use(uuids["row"], "lb")
+    assert not nb.uuid_in_use(uuids["check"], "lb")
+    assert not nb.uuid_in_use("00000000-0000-4000-8000-000000000000", "lb")
