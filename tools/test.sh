@@ -9,6 +9,9 @@ STAGES=(lint mypy wheel py313 py312 newest 2026.2)
 [ "$#" -eq 0 ] || STAGES=("$@")
 
 install_packages test
+case " ${STAGES[*]} " in
+    *" e2e "* | *" datapath "* | *" smoke "* | *" tempest "*) install_packages stack ;;
+esac
 make_venv "$TOP/.tox/runner" 'tox>=4.30' 'tox-uv>=1.29'
 
 # uv looks for interpreters on PATH only and must not download any

@@ -41,9 +41,12 @@ def home() -> Path:
     return Path.home() / ".cache" / "ovnlb" / "stack"
 
 
+def _uv() -> str | None:
+    return shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
+
+
 def _installer(venv: Path) -> list[str]:
-    uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
-    python = str(venv / "bin" / "python")
+    uv, python = _uv(), str(venv / "bin" / "python")
     return [uv, "pip", "install", "--python", python] if uv else [python, "-m", "pip", "install"]
 
 
@@ -66,7 +69,12 @@ def _ensure(name: str, requirements: tuple[str, ...]) -> Path:
         return venv
     shutil.rmtree(venv, ignore_errors=True)
     venv.parent.mkdir(parents=True, exist_ok=True)
-    _run([sys.executable, "-m", "venv", str(venv)])
+    uv = _uv()
+    _run(
+        [uv, "venv", "-q", "--python", sys.executable, str(venv)]
+        if uv
+        else [sys.executable, "-m", "venv", str(venv)]
+    )
     _run([*_installer(venv), "-c", str(CONSTRAINTS), *requirements])
     marker.write_text(wanted)
     return venv
