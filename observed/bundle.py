@@ -292,6 +292,12 @@ class BundleNorthbound:
                 return mac
         return None
 
+    def answers_for_down_ports(self) -> bool:
+        """Whether OVN answers ARP for ports that are not up."""
+        return any(
+            neutron_rows.ignores_lsp_down(mapping(row.get("options"))) for row in self._rows("NB_Global")
+        )
+
 
 def _health_checks(checks: Mapping[str, Row], uuids: tuple[Any, ...]) -> tuple[HealthCheckRow, ...]:
     found = [

@@ -125,3 +125,8 @@ def port_fip(external_ids: Mapping[str, str]) -> str | None:
     """The floating IP that Neutron noted on a Logical_Switch_Port."""
     text = external_ids.get(PORT_FIP)
     return lowest_ipv4(_SEPARATORS.split(text)) if text else None
+
+
+def ignores_lsp_down(options: Mapping[str, str]) -> bool:
+    """NB_Global options:ignore_lsp_down, true when absent (ovn-nb(5))."""
+    return options.get("ignore_lsp_down", "true").lower() != "false"

@@ -42,8 +42,11 @@ def port_facts(
         row.external_ids.get(key) for row in have.rows for key in (VIP_FIP, ADDITIONAL_VIP_FIPS)
     )
     ids = [vip.port_id for vip in lb.vips if vip.port_id]
+    answers = nb.answers_for_down_ports()
     return PortFacts(
-        vip_ports={port_id: port_fact(port) for port_id in ids if (port := nb.port(port_id)) is not None},
+        vip_ports={
+            port_id: port_fact(port, answers) for port_id in ids if (port := nb.port(port_id)) is not None
+        },
         hm_ports={found.subnet_id: found for found in _hm_ports(nb, lb, topo, have, wanted, released)},
         member_fips=tuple(_member_fips(nb, lb, topo)) if has_fip else (),
         vip_nats={port_id: _nats(nb, topo.fips[port_id], port_id) for port_id in ids if port_id in topo.fips},
@@ -51,8 +54,8 @@ def port_facts(
     )
 
 
-def port_fact(port: SwitchPort) -> PortFact:
-    """An LSP as the Neutron port that it stands for."""
+def port_fact(port: SwitchPort, answers: bool = False) -> PortFact:
+    """An LSP as the Neutron port that it stands for. `answers`: OVN does so for ports that are down."""
     ids = port.external_ids
     return PortFact(
         id=port.name,
@@ -62,7 +65,10 @@ def port_fact(port: SwitchPort) -> PortFact:
         type=port.type,
         switch=port.switch,
         addresses=port.addresses,
-        published=port.mac is not None and port.enabled and not port.options.get("requested-chassis"),
+        published=answers
+        and port.mac is not None
+        and port.enabled
+        and not port.options.get("requested-chassis"),
     )
 
 

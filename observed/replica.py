@@ -311,3 +311,9 @@ class NbReplica(Replica):
             for row in self._tables["NB_Global"].rows.values():
                 return datum.mapping(row, "options").get("svc_monitor_mac")
         return None
+
+    def answers_for_down_ports(self) -> bool:
+        """Whether OVN answers ARP for ports that are not up."""
+        with self._idl.guard:
+            options = [datum.mapping(row, "options") for row in self._tables["NB_Global"].rows.values()]
+        return any(neutron_rows.ignores_lsp_down(one) for one in options)

@@ -113,6 +113,13 @@ class NorthboundSource(Protocol):
     def monitor_mac(self) -> str | None:
         """NB_Global options:svc_monitor_mac."""
 
+    def answers_for_down_ports(self) -> bool:
+        """Whether OVN answers ARP for ports that are not up: NB_Global options:ignore_lsp_down.
+
+        OVN's default is true, Neutron writes false (its option ignore_lsp_down); without an NB_Global
+        row nothing is known, and the answer is False.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class NeutronPort:

@@ -216,3 +216,12 @@ def test_vip_port_that_answers_for_its_address_is_reported_B083():
         world._tables["Logical_Switch_Port"][0]["addresses"] = []
         world.writes += 1
         assert "vip_port_published" not in {one.code for one in world.walk(LB).plan.warnings}
+
+
+def test_vip_port_is_fine_where_down_ports_are_not_answered_for_B083():
+    with serving() as server:
+        world = small_cloud(server)
+        world.balancers = (balancer(),)
+        world._tables["NB_Global"][0]["options"]["ignore_lsp_down"] = "false"
+        world.writes += 1
+        assert "vip_port_published" not in {one.code for one in world.walk(LB).plan.warnings}
