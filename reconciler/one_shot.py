@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from functools import partial
 
 from ovnlb.desired.rows import LoadBalancerRow
@@ -11,7 +13,7 @@ from ovnlb.reconciler.orphans import Search
 from ovnlb.reconciler.writing import write_batch
 
 
-def search_of(found: LiveInputs) -> Search:
+def search_of(found: LiveInputs, clock: Callable[[], float] = time.monotonic) -> Search:
     """The search for orphans over a command's connections."""
     return Search(
         OctaviaDatabase(found.engine, found.settings.providers),
@@ -20,6 +22,7 @@ def search_of(found: LiveInputs) -> Search:
         found.client,
         partial(write_batch, found.nb),
         lambda: found.nb.connected,
+        clock,
     )
 
 

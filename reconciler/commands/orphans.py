@@ -47,7 +47,11 @@ def arguments(parser: ArgumentParser) -> None:
     )
 
 
-def run(options: Namespace, pause: Callable[[float], None] = time.sleep) -> Exit:
+def run(
+    options: Namespace,
+    pause: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> Exit:
     """0 when there are no orphans (left), 2 when there are, 3 when pruning is refused, 1 for a failure."""
     wanted, found_settings = scope(options), settings(options)
     why = _forbidden(options, wanted, Policy(found_settings.policy))
@@ -55,7 +59,7 @@ def run(options: Namespace, pause: Callable[[float], None] = time.sleep) -> Exit
         say(why)
         return Exit.REFUSED
     with live_inputs(found_settings, lock=options.prune, notice=say) as found:
-        search = search_of(found)
+        search = search_of(found, clock)
         if not options.prune:
             sighting = search.look()
             judged = judge(sighting, grace=found_settings.prune.grace, undated=options.undated)
