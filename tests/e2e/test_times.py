@@ -1,25 +1,74 @@
-"""The time of each operation until the load balancer is ACTIVE again: the same plain walk on either provider.
+"""The time of each operation until the load balancer is ACTIVE again: the same walk with both providers.
 
-The times that count are those of one quiet machine; ``OVNLB_E2E_TIMES`` names the file that keeps them.
+One run on one stack, so that the two can be compared. ``OVNLB_E2E_ROUNDS`` repeats the walk, and
+``OVNLB_E2E_TIMES`` names the Markdown file that gets the table (``docs/operation-times.md``).
 """
 
 from __future__ import annotations
 
 import os
+import statistics
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
 
 from e2e.steps import Steps
+from stack.cloud import Cloud, Networks, Timing
 
 ROUNDS = int(os.environ.get("OVNLB_E2E_ROUNDS", "1"))
 
 
-def test_walk_with_times(steps: Steps) -> None:
-    """Each operation ``OVNLB_E2E_ROUNDS`` times, on members whose ports exist."""
-    for _ in range(ROUNDS):
-        _walk(steps)
-    assert {timing.operation for timing in steps.cloud.timings} >= {
-        "load balancer create",
-        "health monitor delete",
-    }
+@pytest.fixture
+def both(cloud: Cloud) -> Iterator[Cloud]:
+    """The stack, with ovnlb again at the end."""
+    yield cloud
+    if cloud.stack.octavia.provider != "ovnlb":
+        cloud.stack.octavia.switch("ovnlb")
+
+
+def test_times_of_both_providers(both: Cloud, networks: Networks) -> None:
+    """Each provider does every operation; the table says how long."""
+    times: dict[str, list[Timing]] = {}
+    for provider in ("original", "ovnlb"):
+        both.stack.octavia.switch(provider)
+        both.timings.clear()
+        for _ in range(ROUNDS):
+            steps = Steps(both, networks)
+            _walk(steps)
+            steps.clean()
+        times[provider] = list(both.timings)
+    assert {each.operation for each in times["original"]} == {each.operation for each in times["ovnlb"]}
+    text = table(times["original"], times["ovnlb"])
+    print(text)
+    if target := os.environ.get("OVNLB_E2E_TIMES"):
+        Path(target).write_text(
+            f"{INTRODUCTION.format(rounds=ROUNDS, ovn=both.stack.ovn.version)}\n{text}"
+        )
+
+
+INTRODUCTION = """# How long operations take
+
+Seconds, median of {rounds} rounds with each provider in one run on one stack: one machine with two
+cores that runs MariaDB, Keystone, Neutron, Octavia, {ovn} and the clients.
+*call* is the API request, *ACTIVE* the time from the request until the load balancer is ACTIVE again, or gone. Read them as ratios.
+`tox -e e2e -- tests/e2e/test_times.py` measures them again.
+"""
+
+
+def _median(timings: Sequence[Timing], operation: str, column: str) -> float:
+    return statistics.median(getattr(each, column) for each in timings if each.operation == operation)
+
+
+def table(original: Sequence[Timing], ovnlb: Sequence[Timing]) -> str:
+    """The Markdown table, a line for each operation in the order of the walk."""
+    lines = ["| operation | original: call | ACTIVE | ovnlb: call | ACTIVE |", "|---|---|---|---|---|"]
+    for operation in dict.fromkeys(each.operation for each in original):
+        values = [
+            _median(of, operation, column) for of in (original, ovnlb) for column in ("call", "settled")
+        ]
+        lines.append(f"| {operation} | " + " | ".join(f"{value:.2f}" for value in values) + " |")
+    return "\n".join(lines) + "\n"
 
 
 def _walk(steps: Steps) -> None:

@@ -2,8 +2,8 @@
 original.
 
 They live below ``OVNLB_STACK_DIR`` (the tox env directory, else a directory of the user's cache) and are
-made once; a marker with the requirements decides whether they are up to date. ovnlb is installed afresh from the
-checkout.
+made once; a marker with the requirements decides whether they are up to date. ovnlb is installed
+afresh from the checkout.
 """
 
 from __future__ import annotations
