@@ -82,7 +82,7 @@ class Reporter:
         self._backlog: dict[str, Report] = {}
         self._in_flight: frozenset[str] = frozenset()
         self._reported: dict[str, float] = {}
-        self._refusals: dict[str, int] = {}
+        self._refusals: dict[str, tuple[int, str]] = {}
         self._pause = 0.0
         self._last_error = ""
 
@@ -105,13 +105,16 @@ class Reporter:
 
     @property
     def last_error(self) -> str:
-        """Why reports wait; empty when they do not."""
-        return self._last_error
+        """Why reports wait, or why one was refused; empty when all is well."""
+        with self._changed:
+            refused = next((text for _, text in reversed(self._refusals.values())), "")
+            return self._last_error or refused
 
     def clear(self) -> None:
         """Forget everything: another process reports now."""
         with self._changed:
             self._backlog.clear()
+            self._refusals.clear()
 
     def run(self, stop: threading.Event) -> None:
         """Report until `stop` is set."""
@@ -209,8 +212,9 @@ class Reporter:
     def _refused(self, report: Report, error: AgentRefused) -> None:
         LOG.error("load balancer %s: the driver-agent refused its status: %s", report.update.lb_id, error)
         self._sent("refused", 1)
-        self._last_error = str(error)
-        count = self._refusals[report.update.lb_id] = self._refusals.get(report.update.lb_id, 0) + 1
+        with self._changed:
+            count = self._refusals.get(report.update.lb_id, (0, ""))[0] + 1
+            self._refusals[report.update.lb_id] = count, str(error)
         self._requeue(report.update.lb_id, min(LAST_REFUSAL, FIRST_PAUSE * 2 ** min(count, 20)))
 
     def _wait(self, chunk: Sequence[Report], error: Exception) -> None:

@@ -370,7 +370,7 @@ class Service:
 
 
 RELOADABLE = frozenset({"poll_interval", "sweep_interval", "resync_interval", "error_after"})
-_NOT_COMPARED = frozenset({"neutron_conf", "config_files", "warnings"})
+_NOT_COMPARED = frozenset({"neutron_conf", "config_files", "database_option", "warnings"})
 
 
 def _with(old: Settings, new: Settings, names: Sequence[str]) -> Settings:

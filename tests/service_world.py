@@ -96,7 +96,7 @@ class ServiceWorld:
         def run() -> None:
             try:
                 service.run(stop, started.set)
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 - raised in the test's thread
                 failed.append(error)
                 started.set()
 
@@ -145,6 +145,11 @@ class ServiceWorld:
         self.neutron.faults.clear()
         self.octavia({})
         self.agent.messages.clear()
+        self.agent.refuse.clear()
+        self.agent.hang.clear()
+        self.agent.delay = 0.0
+        if not self.agent.running:
+            self.agent.start()
 
     def nudge(self, lb_id: str | None) -> bool:
         """What the driver does."""

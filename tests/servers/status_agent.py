@@ -63,6 +63,11 @@ class StatusAgent:
         self._server = _server(self.path("status"), self.answer)
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
+    @property
+    def running(self) -> bool:
+        """Whether anybody listens."""
+        return self._server is not None
+
     def stop(self) -> None:
         """Die: the socket's file stays, nobody listens."""
         if self._server is not None:
@@ -129,9 +134,7 @@ class StatusAgent:
                 .values(default_pool_id=None)
             )
         if name == "listener":
-            policies = sa.select(tables["l7policy"].c.id).where(
-                tables["l7policy"].c.listener_id == object_id
-            )
+            policies = sa.select(tables["l7policy"].c.id).where(tables["l7policy"].c.listener_id == object_id)
             rule = tables["l7rule"]
             connection.execute(sa.delete(rule).where(rule.c.l7policy_id.in_(policies)))
             policy = tables["l7policy"]

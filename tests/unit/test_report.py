@@ -185,6 +185,7 @@ def test_a_refused_record_harms_only_its_load_balancer(octavia, reporter):
     assert told(octavia) == ["a", "c"]
     assert octavia.requeued == [("b", 1.0)]
     assert ("refused", 1) in octavia.results
+    assert reporter.last_error == "loadbalancers b"
 
 
 def test_refusals_back_off_and_end_with_a_success(octavia, reporter):
@@ -199,6 +200,7 @@ def test_refusals_back_off_and_end_with_a_success(octavia, reporter):
     octavia.refused = set()
     reporter.submit(report("a"))
     reporter.flush()
+    assert reporter.last_error == ""
     octavia.refused = {"a"}
     reporter.submit(report("a", loaded=2000.0))
     reporter.flush()
