@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -96,38 +97,61 @@ def fetch_schema(endpoint: Endpoint, database: str) -> dict[str, Any]:
         for remote in remotes:
             patience = min(_ATTEMPT, deadline - time.monotonic())
             try:
-                with tls(endpoint):
-                    schema: dict[str, Any] = _call(remote, "get_schema", [database], max(patience, 0.1))
+                schema: dict[str, Any] = _call(
+                    endpoint, remote, "get_schema", [database], max(patience, 0.1)
+                )
                 return schema
             except OSError as error:
-                failures[remote] = os.strerror(error.errno) if error.errno else str(error)
-            except _Refused as error:
-                failures[remote] = _why_no_schema(remote, database, str(error))
+                failures[remote] = _why(remote, error)
+            except Refused as error:
+                failures[remote] = _why_no_schema(endpoint, remote, database, str(error))
         if time.monotonic() + _PAUSE > deadline:
             told = "; ".join(f"{remote}: {why}" for remote, why in failures.items())
             raise Unreachable(f"{database} is not reachable after {endpoint.timeout:g} s: {told}")
         time.sleep(_PAUSE)
 
 
-class _Refused(Exception):
-    """The server answered with an error."""
+class Refused(Exception):
+    """The server answered with an error; the text is its own."""
 
 
-def _why_no_schema(remote: str, database: str, error: str) -> str:
+def ask(endpoint: Endpoint, method: str, params: Sequence[Any]) -> Any:
+    """One JSON-RPC call to an endpoint of a single remote, within its timeout; no replica is made.
+
+    Raises Unreachable, Refused, and WrongDatabase for an endpoint that cannot be used.
+    """
+    (remote,) = split_remotes(endpoint.remotes)
+    check_tls(endpoint)
+    try:
+        return _call(endpoint, remote, method, params, endpoint.timeout)
+    except OSError as error:
+        raise Unreachable(f"{remote}: {_why(remote, error)}") from error
+
+
+def _why(remote: str, error: OSError) -> str:
+    if isinstance(error, ssl.SSLError):
+        return f"TLS: {error}"
+    # python-ovs passes a failed handshake on as the number of OpenSSL's error class.
+    if remote.startswith("ssl:") and error.errno == ssl.SSL_ERROR_SSL:
+        return "the TLS handshake failed (is its certificate signed by the configured CA certificate?)"
+    return os.strerror(error.errno) if error.errno else str(error)
+
+
+def _why_no_schema(endpoint: Endpoint, remote: str, database: str, error: str) -> str:
     """Why the remote does not serve the database; WrongDatabase when it serves others of this kind."""
     try:
-        served = [name for name in _call(remote, "list_dbs", [], 1.0) if name != "_Server"]
-    except (OSError, _Refused):
+        served = [name for name in _call(endpoint, remote, "list_dbs", [], 1.0) if name != "_Server"]
+    except (OSError, Refused):
         return error
     if served and database not in served:
         raise WrongDatabase(f"{remote} has no database {database}; it serves {', '.join(sorted(served))}")
     return error
 
 
-def _call(remote: str, method: str, params: Sequence[Any], patience: float) -> Any:
-    """One JSON-RPC call. Raises OSError (ETIMEDOUT after `patience` seconds) and _Refused."""
+def _call(endpoint: Endpoint, remote: str, method: str, params: Sequence[Any], patience: float) -> Any:
+    """One JSON-RPC call. Raises OSError (ETIMEDOUT after `patience` seconds) and Refused."""
     deadline = time.monotonic() + patience
-    connection = adopt(jsonrpc.Connection(_open(remote, deadline)))
+    connection = adopt(jsonrpc.Connection(_open(endpoint, remote, deadline)))
     try:
         request = jsonrpc.Message.create_request(method, list(params))
         error = connection.send(request)
@@ -136,7 +160,7 @@ def _call(remote: str, method: str, params: Sequence[Any], patience: float) -> A
             error, reply = connection.recv()
             if not error and reply is not None and reply.id == request.id:
                 if reply.error:
-                    raise _Refused(_error_text(reply.error))
+                    raise Refused(_error_text(reply.error))
                 return reply.result
             if error == errno.EAGAIN:
                 error = _await(connection, deadline)
@@ -151,9 +175,10 @@ def _error_text(error: Any) -> str:
     return str(error)
 
 
-def _open(remote: str, deadline: float) -> Any:
+def _open(endpoint: Endpoint, remote: str, deadline: float) -> Any:
     """A connected stream."""
-    error, opened = stream.Stream.open(remote)
+    with tls(endpoint):
+        error, opened = stream.Stream.open(remote)
     while not error and (error := opened.connect()) == errno.EAGAIN:
         opened.run()
         waiter = Poller()

@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import Any
 
@@ -21,6 +21,7 @@ COMMANDS = {
     "show": "show all about one load balancer: graph, rows, differences, warnings",
     "snapshot": "write what a plan depends on into a bundle file",
     "wait": "wait until a load balancer is no longer pending",
+    "check-config": "check the configuration against the databases, Neutron and this host",
     "run": "keep every load balancer as it must be, until told to stop",
     "demo": "run the main job on a private database and a private OVN Northbound",
 }
@@ -34,8 +35,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         level=logging.DEBUG if getattr(options, "debug", False) else logging.ERROR,
         format="%(asctime)s %(levelname)s %(name)s %(message)s",
     )
+    return guarded(lambda: int(run(options)))
+
+
+def guarded(command: Callable[[], int]) -> int:
+    """The exit code of a command; a failure that is known becomes a message."""
     try:
-        return int(run(options))
+        return command()
     except BrokenPipeError:
         # The reader of our report has gone; do not complain on a closed stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -38,6 +38,11 @@ def open_connection(conf: cfg.ConfigOpts, strict: bool = False) -> Any:
     override, choice = endpoint_url(conf, session, strict)
     if choice is not None and choice.warning:
         LOG.warning("Neutron: %s", choice.warning)
+    return connection_over(session, conf, override)
+
+
+def connection_over(session: Any, conf: cfg.ConfigOpts, override: str | None) -> Any:
+    """A connection over a session; `override` is the endpoint that `endpoint_url` chose."""
     options: dict[str, Any] = {"network_endpoint_override": override} if override else {}
     region = conf[GROUP].region_name
     return openstack.connection.Connection(session=session, region_name=region, app_name="ovnlb", **options)

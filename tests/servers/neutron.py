@@ -25,6 +25,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import pytest
 
 COLLECTIONS = {"networks": "network", "subnets": "subnet", "ports": "port", "floatingips": "floatingip"}
+EXTENSIONS = ("allowed-address-pairs", "dns-integration", "port-security", "qos", "router")
 OTHERS = {"qos/policies": "policies", "security-groups": "security_groups"}
 
 
@@ -115,7 +116,7 @@ class FakeNeutron:
         if path in OTHERS:
             return 200, {OTHERS[path]: []}
         if kind == "extensions":
-            known = [{"alias": a, "name": a} for a in ("allowed-address-pairs", "qos", "dns-integration")]
+            known = [{"alias": a, "name": a} for a in EXTENSIONS]
             one = {"extension": {"alias": object_id, "name": object_id}}
             return 200, one if object_id else {"extensions": known}
         if kind not in COLLECTIONS:
