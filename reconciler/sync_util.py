@@ -13,14 +13,19 @@ from ovnlb.reconciler import cli
 from ovnlb.reconciler.commands.options import add_config
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run it; the exit code of `ovnlb apply`."""
-    parser = ArgumentParser(
+def parser() -> ArgumentParser:
+    """The command's options."""
+    made = ArgumentParser(
         prog="octavia-ovn-db-sync-util",
         description="Make OVN's Northbound load balancers equal to Octavia's (the same as ovnlb apply).",
     )
-    add_config(parser)
-    options = parser.parse_args(sys.argv[1:] if argv is None else argv)
+    add_config(made)
+    return made
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run it; the exit code of `ovnlb apply`."""
+    options = parser().parse_args(sys.argv[1:] if argv is None else argv)
     arguments = ["apply"]
     arguments += [f"--config-file={name}" for name in options.config_file]
     arguments += [f"--config-dir={name}" for name in options.config_dir]
