@@ -10,6 +10,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("ovnlb", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ovnlb")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

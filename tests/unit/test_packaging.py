@@ -9,6 +9,7 @@ from importlib import metadata, resources
 from pathlib import Path
 
 import pytest
+
 import sampling
 
 CHECKOUT = Path(__file__).resolve().parents[2]
