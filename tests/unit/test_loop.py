@@ -41,6 +41,7 @@ def graph(
 
 
 PU, PC, PD = "PENDING_UPDATE", "PENDING_CREATE", "PENDING_DELETE"
+EVERYTHING = ("lb", "listener", "pool", "member", "hm")
 
 
 @pytest.mark.parametrize(
