@@ -70,7 +70,9 @@ class RepairWorld:
 
     def configure(self, **options: Any) -> Path:
         """Write the configuration file, with these options of [ovnlb]."""
-        sockets = "".join(f"{one}_socket_path = {self.agent.path(one)}\n" for one in ("status", "stats", "get"))
+        sockets = "".join(
+            f"{one}_socket_path = {self.agent.path(one)}\n" for one in ("status", "stats", "get")
+        )
         ours = "".join(f"{name} = {value}\n" for name, value in options.items())
         self.config.write_text(
             f"[database]\nconnection = {self.url}\n"
@@ -132,7 +134,7 @@ class RepairWorld:
             now[0] += seconds
             between()
 
-        return captured(lambda: int(orphans.run(options, pause, lambda: now[0])))
+        return captured(lambda: cli.guarded(lambda: int(orphans.run(options, pause, lambda: now[0]))))
 
     # What there is
 
@@ -147,7 +149,8 @@ class RepairWorld:
         """The `_version` of every row that we may write: it changes with every write."""
         tables = ("Load_Balancer", "Load_Balancer_Health_Check", "Logical_Switch", "Logical_Router", "NAT")
         selects = [
-            {"op": "select", "table": table, "where": [], "columns": ["_uuid", "_version"]} for table in tables
+            {"op": "select", "table": table, "where": [], "columns": ["_uuid", "_version"]}
+            for table in tables
         ]
         return {
             f"{table} {row['_uuid'][1]}": row["_version"][1]
