@@ -87,11 +87,11 @@ def without_gateways(row: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in row.items() if key not in NOT_LOADED}
 
 
-@pytest.mark.parametrize("name", scenario_names())
+@pytest.mark.parametrize("scenario", scenario_names())
 def test_step_is_taken_over(name: str, nb_server: OvsdbServer, replica: NbReplica, shared_url: str) -> None:
     """One round makes the rows right whatever the original had left; the second one sends nothing."""
     tables, engine = writer(shared_url), open_engine(shared_url)
-    for step in load_scenario(name).steps:
+    for step in load_scenario(scenario).steps:
         if step.octavia is not None:
             write_tables(tables, step.octavia)
             load_northbound(nb_server, replica, northbound_before(step))
