@@ -88,7 +88,9 @@ def without_gateways(row: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("scenario", scenario_names())
-def test_step_is_taken_over(name: str, nb_server: OvsdbServer, replica: NbReplica, shared_url: str) -> None:
+def test_step_is_taken_over(
+    scenario: str, nb_server: OvsdbServer, replica: NbReplica, shared_url: str
+) -> None:
     """One round makes the rows right whatever the original had left; the second one sends nothing."""
     tables, engine = writer(shared_url), open_engine(shared_url)
     for step in load_scenario(scenario).steps:
