@@ -63,5 +63,10 @@ def test_every_scenario_has_a_state_or_only_refusals() -> None:
     counts = {name: sum(1 for _ in states(name)) for name in scenario_names()}
     assert sum(counts.values()) >= 718
     empty = {name for name, count in counts.items() if count == 0}
-    assert empty <= {"refusals", "refusals_direct", "lb_fully_populated_refused", "lb_vip_port_neutron_error",
-                     "lb_additional_vip_conflict"}
+    assert empty <= {
+        "refusals",
+        "refusals_direct",
+        "lb_fully_populated_refused",
+        "lb_vip_port_neutron_error",
+        "lb_additional_vip_conflict",
+    }
