@@ -30,7 +30,7 @@ LOG = logging.getLogger(__name__)
 # Load balancers in one round: few enough that the first of them does not wait long for the last.
 BATCH = 200
 # Of a resync: a nudge never waits for more than these.
-TRICKLE = 50
+TRICKLE = 100
 # The outcomes after which a key comes back by itself.
 _AGAIN = frozenset({Result.WAITING, Result.STALE, Result.TRANSIENT, Result.TERMINAL, Result.REFUSED})
 
