@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ovnlb.diff.render import SYMBOLS, Document, change_target, summary_line, value
+from ovnlb.diff.render import SYMBOLS, Document, change_target, summary_line, traffic_lines, value
 
 
 def markdown(report: Document) -> str:
     """The document as GitHub-flavoured Markdown: a summary, then one table for each LB that differs."""
     lines = ["# Octavia and OVN", "", _text(summary_line(report)), ""]
+    for line in traffic_lines(report):
+        lines += [_text(line), ""]
     reasons = report["summary"]["by_reason"]
     if reasons:
         ordered = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
@@ -27,7 +29,7 @@ def _load_balancer(part: Document) -> Iterator[str]:
         return
     yield from (f"## Load balancer {_text(part['id'])}", "")
     if part["changes"]:
-        header = ("", "what", "before", "after", "reason", "drift")
+        header = ("", "what", "before", "after", "reason", "drift", "traffic")
         yield from _table(header, (_cells(change) for change in part["changes"]))
     yield from _section(
         "Neutron",
@@ -44,7 +46,8 @@ def _load_balancer(part: Document) -> Iterator[str]:
 def _cells(change: Document) -> tuple[str, ...]:
     before, after = ("" if item is None else value(item) for item in (change["before"], change["after"]))
     drift = "yes" if change["drift"] else ""
-    return (SYMBOLS[change["op"]], change_target(change), before, after, change["reason"], drift)
+    traffic = (change.get("disruption") or {}).get("text", "")
+    return (SYMBOLS[change["op"]], change_target(change), before, after, change["reason"], drift, traffic)
 
 
 def _section(title: str, lines: Iterable[str], level: int = 2) -> Iterator[str]:

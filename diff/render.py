@@ -10,6 +10,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from ovnlb.diff.disruption import WORDS, Impact
+
 SYMBOLS = {"insert": "+", "delete": "-", "set": "~", "unset": "-", "attach": "+", "detach": "-"}
 LEGEND = {"+": "add", "-": "remove", "~": "change"}
 _COLOURS = {"+": "32", "-": "31", "~": "33", "!": "31", "?": "36"}
@@ -27,6 +29,7 @@ def text(report: Document, *, colour: bool = False, verbose: bool = False) -> st
         lines += _load_balancer(part, paint, verbose)
     lines += _lists(report, paint)
     lines += _legend(report)
+    lines += traffic_lines(report)
     lines.append(summary_line(report))
     return "\n".join(lines) + "\n"
 
@@ -56,6 +59,18 @@ def summary_line(report: Document) -> str:
         work.append(_count(counts["effects"], "Neutron effect"))
     rest = [f"{counts['in_sync']} in sync", *rest]
     return f"Plan: {' and '.join(work)} in {counts['differ']} of {total}; {', '.join(rest)}."
+
+
+def traffic_lines(report: Document) -> Iterator[str]:
+    """What the changes do to traffic, in one line; none where they do nothing to it."""
+    found = report["summary"].get("by_disruption", {})
+    told = [
+        f"{WORDS[Impact(name)]} ({_count(number, 'change')})"
+        for name, number in found.items()
+        if name != Impact.NONE
+    ]
+    if told:
+        yield f"Traffic: {'; '.join(told)}."
 
 
 def change_line(change: Document, verbose: bool = False) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from ovnlb.desired.rows import NbState
 from ovnlb.diff import columns
 from ovnlb.diff.conflicts import Conflict
+from ovnlb.diff.disruption import ORDER, Disruption, disruptions, effect_disruption
 from ovnlb.diff.fingerprint import fingerprint
 from ovnlb.diff.plan import Change, Effect, Plan, is_drift
 
@@ -59,7 +60,9 @@ def load_balancer(plan: Plan, with_desired: bool = True) -> dict[str, Any]:
     part: dict[str, Any] = {
         "id": plan.lb_id,
         "in_sync": plan.empty and not plan.waiting,
-        "changes": [change(item) for item in plan.changes],
+        "changes": [
+            change(item, caused) for item, caused in zip(plan.changes, disruptions(plan), strict=True)
+        ],
         "effects": [effect(item) for item in plan.effects],
         "warnings": [{"code": item.code, "text": item.text} for item in plan.warnings],
         "waiting": list(plan.waiting),
@@ -70,9 +73,9 @@ def load_balancer(plan: Plan, with_desired: bool = True) -> dict[str, Any]:
     return part
 
 
-def change(item: Change) -> dict[str, Any]:
-    """One change. `drift`: nothing that is going on explains it."""
-    return {
+def change(item: Change, caused: Disruption | None = None) -> dict[str, Any]:
+    """One change. `drift`: nothing that is going on explains it. `caused`: what it does to traffic."""
+    part: dict[str, Any] = {
         "op": str(item.op),
         "table": item.table,
         "row": item.row,
@@ -84,6 +87,9 @@ def change(item: Change) -> dict[str, Any]:
         "drift": is_drift(item),
         "owner": item.owner,
     }
+    if caused is not None:
+        part["disruption"] = caused.as_json()
+    return part
 
 
 def effect(item: Effect) -> dict[str, Any]:
@@ -94,6 +100,7 @@ def effect(item: Effect) -> dict[str, Any]:
         "phase": str(item.phase),
         "reason": str(item.reason),
         "details": dict(item.details),
+        "disruption": effect_disruption(item).as_json(),
     }
 
 
@@ -140,7 +147,16 @@ def summary(
         "effects": sum(len(plan.effects) for plan in plans),
         "by_op": dict(sorted(Counter(str(item.op) for item in changes).items())),
         "by_reason": dict(sorted(Counter(str(item.reason) for item in changes).items())),
+        "by_disruption": _by_disruption(plans),
     }
+
+
+def _by_disruption(plans: Sequence[Plan]) -> dict[str, int]:
+    """How many changes and effects do what to traffic, the worst first."""
+    impacts = [caused.impact for plan in plans for caused in disruptions(plan)]
+    impacts += [effect_disruption(item).impact for plan in plans for item in plan.effects]
+    counts = Counter(impacts)
+    return {str(impact): counts[impact] for impact in reversed(ORDER) if counts[impact]}
 
 
 def dumps(report: Mapping[str, Any]) -> str:
