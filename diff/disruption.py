@@ -302,7 +302,9 @@ def _mapping(item: Change, world: _Rows) -> Disruption:
     elif item.before is None:
         text = f"{address} is monitored again and gets new connections while it is up"
     else:
-        text = f"the monitor of {address} starts anew; until its first probe it counts as up (OVN after 26.03: down)"
+        text = (
+            f"the monitor of {address} starts anew; it counts as up until the first probe (OVN after 26.03: down)"
+        )
     return Disruption(Impact.NEW_CONNECTIONS_MOVE, text, endpoints, (address,))
 
 

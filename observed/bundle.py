@@ -286,10 +286,17 @@ class BundleNorthbound:
 
     def monitor_mac(self) -> str | None:
         """NB_Global options:svc_monitor_mac."""
+        return self._global("svc_monitor_mac")
+
+    def northd_version(self) -> str | None:
+        """NB_Global options:northd_internal_version."""
+        return self._global("northd_internal_version")
+
+    def _global(self, option: str) -> str | None:
         for row in self._rows("NB_Global"):
-            mac = mapping(row.get("options")).get("svc_monitor_mac")
-            if mac:
-                return mac
+            value = mapping(row.get("options")).get(option)
+            if value:
+                return value
         return None
 
     def answers_for_down_ports(self) -> bool:

@@ -307,9 +307,16 @@ class NbReplica(Replica):
 
     def monitor_mac(self) -> str | None:
         """NB_Global options:svc_monitor_mac."""
+        return self._global("svc_monitor_mac")
+
+    def northd_version(self) -> str | None:
+        """NB_Global options:northd_internal_version."""
+        return self._global("northd_internal_version")
+
+    def _global(self, option: str) -> str | None:
         with self._idl.guard:
             for row in self._tables["NB_Global"].rows.values():
-                return datum.mapping(row, "options").get("svc_monitor_mac")
+                return datum.mapping(row, "options").get(option)
         return None
 
     def answers_for_down_ports(self) -> bool:

@@ -113,6 +113,9 @@ class NorthboundSource(Protocol):
     def monitor_mac(self) -> str | None:
         """NB_Global options:svc_monitor_mac."""
 
+    def northd_version(self) -> str | None:
+        """NB_Global options:northd_internal_version, where ovn-northd says which release it is."""
+
     def answers_for_down_ports(self) -> bool:
         """Whether OVN answers ARP for ports that are not up: NB_Global options:ignore_lsp_down.
 
