@@ -44,8 +44,12 @@ def northbound_use(settings: Settings, patience: float) -> Iterator[Finding]:
 
 def _writes(settings: Settings, server: Server) -> Finding:
     """Tries an insert whose transaction aborts itself, so that nothing is ever written."""
+    return judged(server.remote, server.try_insert("Load_Balancer", str(uuid.uuid4())), settings.policy)
+
+
+def judged(remote: str, refused: str, policy: str) -> Finding:
+    """What follows from the server's refusal of an insert, empty when it did not refuse."""
     name = "northbound writes"
-    refused = server.try_insert("Load_Balancer", str(uuid.uuid4()))
     if not refused:
         return ok(name, "allowed; rows can be made under a UUID of our own (tried, and aborted)")
     if _TOO_OLD.search(refused):
@@ -53,8 +57,8 @@ def _writes(settings: Settings, server: Server) -> Finding:
             name,
             "allowed; the server takes no UUIDs from clients (before ovsdb-server 3.1), names guard new rows",
         )
-    text = f"{server.remote} refuses to insert a Load_Balancer: {refused}"
-    return ok(name, text) if settings.policy == Policy.OBSERVE_ONLY.value else failed(name, text)
+    text = f"{remote} refuses to insert a Load_Balancer: {refused}"
+    return ok(name, text) if policy == Policy.OBSERVE_ONLY.value else failed(name, text)
 
 
 def _features(server: Server, options: Mapping[str, str]) -> Finding:

@@ -78,7 +78,8 @@ def findings(options: Namespace) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
     try:
         loaded = settings(options)
     except SettingsError as error:
-        wrong = tuple(failed("configuration", line) for line in str(error).splitlines() if line.strip())
+        lines = (line.removeprefix("configuration: ") for line in str(error).splitlines() if line.strip())
+        wrong = tuple(failed("configuration", line) for line in lines)
         return (*wrong, *run_checks([installed], options.timeout)), ()
     checks = [*checks_of(loaded, options.timeout, options.write_test), installed]
     return run_checks(checks, options.timeout), loaded.config_files

@@ -29,7 +29,7 @@ from servers import keystone as keystones
 from servers.mariadb import MariaDb
 from servers.neutron import FakeNeutron
 from servers.octavia_db import write_tables, writer
-from servers.ovsdb import NB, SB, OvsdbServer, ovsdb_server, raft_cluster, wait_until
+from servers.ovsdb import NB, SB, OvsdbServer, free_port, ovsdb_server, raft_cluster, wait_until
 from service_world import ServiceWorld
 
 DEAD = "tcp:127.0.0.1:1"
@@ -211,12 +211,8 @@ def test_nothing_is_written_and_no_lock_is_asked_for(cloud: Cloud) -> None:
         server.stop()
         server.start("-vjsonrpc:file:dbg")
     assert cloud.check().code == 0
-    seen = [
-        (server.directory / f"{server.name}.log").read_text().partition("-vjsonrpc")[2]
-        or (server.directory / f"{server.name}.log").read_text()
-        for server in (cloud.nb, cloud.sb)
-    ]
-    requests = [line for log in seen for line in log.splitlines() if 'received request, method="' in line]
+    logs = [(server.directory / f"{server.name}.log").read_text() for server in (cloud.nb, cloud.sb)]
+    requests = [line for log in logs for line in log.splitlines() if 'received request, method="' in line]
     methods = {line.partition('method="')[2].partition('"')[0] for line in requests}
     assert methods == {"list_dbs", "transact"}
     writing = [
@@ -386,6 +382,33 @@ def test_schema_without_what_is_needed(cloud: Cloud) -> None:
         report = cloud.check()
     assert "lacks Load_Balancer.selection_fields" in report.one("northbound columns", "failed")
     assert report.code == 1
+
+
+def certificate(folder: Path, name: str) -> tuple[Path, Path]:
+    """A key and a self-signed certificate."""
+    key, made = folder / f"{name}.key", folder / f"{name}.pem"
+    words = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
+    command = ["/usr/bin/openssl", "req", "-x509", *words.split(), "-keyout", str(key), "-out", str(made)]
+    subprocess.run(command, capture_output=True, check=True)
+    return key, made
+
+
+def test_tls(cloud: Cloud) -> None:
+    """With the right CA it answers; with another one, or a file that is none, TLS is what is named."""
+    key, own = certificate(cloud.directory, "nb")
+    other = certificate(cloud.directory, "other")[1]
+    port = free_port()
+    cloud.nb.stop()
+    tls = (f"--private-key={key}", f"--certificate={own}", f"--ca-cert={own}")
+    cloud.nb.start(*tls, f"--remote=pssl:{port}:127.0.0.1")
+    options = cloud.options["ovn"]
+    options.update(ovn_nb_connection=f"ssl:127.0.0.1:{port}", ovn_nb_ca_cert=own)
+    options.update(ovn_nb_private_key=key, ovn_nb_certificate=own)
+    assert f"ssl:127.0.0.1:{port} answers" in cloud.check().one("northbound", "ok")
+    options["ovn_nb_ca_cert"] = other
+    assert "the TLS handshake failed" in cloud.check("--timeout", "4").one("northbound", "failed")
+    options["ovn_nb_ca_cert"] = key
+    assert "TLS: " in cloud.check("--timeout", "4").one("northbound", "failed")
 
 
 def test_empty_northbound(cloud: Cloud) -> None:
@@ -578,6 +601,38 @@ def test_no_reconciler_on_this_host(cloud: Cloud) -> None:
     assert "nobody answers" in cloud.check().one("octavia agent", "warning")
     cloud.options["driver_agent"]["enabled_provider_agents"] = "ovn,ovnlb"
     assert "two reconcilers" in cloud.check().texts("octavia agent", "warning")[0]
+
+
+def test_what_the_daemon_tells_of_itself(cloud: Cloud) -> None:
+    """A follower holds no lock; what it has lost and what fails is a warning each."""
+    about = {
+        "role": "follower", "pid": 1, "northbound": True, "database": False,
+        "errors": [{"lb": "x"}, {"lb": "y"}], "errors_omitted": 3,
+    }  # fmt: skip
+    path = cloud.options["driver_agent"]["get_socket_path"].with_name("other.sock")
+    cloud.options["ovnlb"]["nudge_socket"] = path
+    with answering(path, about):
+        report = cloud.check()
+    assert report.one("lock", "ok").endswith("the daemon of this host (process 1) is follower")
+    lost, failing = report.texts("daemon", "warning")
+    assert "has lost [database]connection" in lost
+    assert "fails for 5 load balancers" in failing
+
+
+def test_roles_that_neutron_does_not_trust(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without admin or service role the policy may refuse: a warning that names the way to know."""
+    token = cloud.keystone.token()
+    monkeypatch.setattr(cloud.keystone, "token", lambda: {**token, "roles": [{"id": "m", "name": "member"}]})
+    report = cloud.check()
+    assert "roles member" in report.one("keystone", "ok")
+    assert "--write-test" in report.one("neutron policy", "warning")
+
+
+def test_broken_load_balancers_are_named(cloud: Cloud, mariadb: MariaDb) -> None:
+    """A graph that cannot be read is a failure of the check, too."""
+    name = cloud.options["database"]["connection"].partition("?")[0].rsplit("/", 1)[1]
+    mariadb.execute("DELETE FROM vip LIMIT 1", database=name)
+    assert "1 cannot be read" in cloud.check().one("load balancers", "failed")
 
 
 def test_nudge_socket_cannot_be_made(cloud: Cloud) -> None:

@@ -24,6 +24,7 @@ from ovnlb.reconciler.checks.finding import (
     said,
     warning,
 )
+from ovnlb.reconciler.checks.northbound import judged
 from ovnlb.reconciler.cli import parser
 
 
@@ -151,3 +152,26 @@ def test_clocks(nb: dict[str, float], chassis: list[tuple[str, int, float]], cou
     state = {key: value * 1000 if key.endswith("timestamp") else value for key, value in nb.items()}
     rows = [{"name": name, "nb_cfg": cfg, "nb_cfg_timestamp": stamp * 1000} for name, cfg, stamp in chassis]
     assert len(list(skewed(NOW, state, rows))) == count
+
+
+@pytest.mark.parametrize(
+    ("refused", "policy", "level", "says"),
+    [
+        ("", "sync", Level.OK, "a UUID of our own"),
+        (
+            "syntax error: Parsing ovsdb operation 1 failed: Member 'uuid' is present but not allowed.",
+            "sync",
+            Level.OK,
+            "before ovsdb-server 3.1",
+        ),
+        ("permission error: role prohibits it", "sync", Level.FAILED, "tcp:1.2.3.4:1 refuses"),
+        ("permission error: role prohibits it", "no-prune", Level.FAILED, "role prohibits it"),
+        ("permission error: role prohibits it", "observe-only", Level.OK, "role prohibits it"),
+    ],
+    ids=["allowed", "old-server", "sync", "no-prune", "observe-only"],
+)
+def test_refused_inserts(refused: str, policy: str, level: Level, says: str) -> None:
+    """An old server is usable, one that forbids writing only for who writes nothing."""
+    found = judged("tcp:1.2.3.4:1", refused, policy)
+    assert found.level is level
+    assert says in found.text
