@@ -113,6 +113,42 @@ class RepairWorld:
             if ids is None or port_id in ids:
                 port["created_at"] = created_at
 
+    def neutron_writes_ports(self) -> None:
+        """From now on a port that is made in Neutron has its LSP before the answer comes, as in OVN."""
+        create = type(self.neutron)._create
+
+        def created(kind: str, wanted: dict[str, Any]) -> dict[str, Any]:
+            made = create(self.neutron, kind, wanted)
+            if kind == "ports":
+                self.write_lsp(made)
+            return made
+
+        self.neutron._create = created  # type: ignore[method-assign]
+
+    def write_lsp(self, port: Mapping[str, Any]) -> None:
+        """The row that Neutron makes of a health-monitor port."""
+        addresses = " ".join([port["mac_address"], *(one["ip_address"] for one in port["fixed_ips"])])
+        ids = {
+            "neutron:port_name": port["name"],
+            "neutron:device_owner": port["device_owner"],
+            "neutron:device_id": port["device_id"],
+        }
+        row = {"name": port["id"], "type": "localport", "addresses": addresses}
+        self.nb.transact(
+            {
+                "op": "insert",
+                "table": "Logical_Switch_Port",
+                "row": {**row, "external_ids": ["map", [[key, value] for key, value in ids.items()]]},
+                "uuid-name": "lsp",
+            },
+            {
+                "op": "mutate",
+                "table": "Logical_Switch",
+                "where": [["name", "==", f"neutron-{port['network_id']}"]],
+                "mutations": [["ports", "insert", ["set", [["named-uuid", "lsp"]]]]],
+            },
+        )
+
     def sql(self, statement: str, **values: Any) -> list[Any]:
         """One statement in a transaction of its own."""
         with self.engine.begin() as connection:

@@ -12,8 +12,8 @@ from ovnlb.reconciler import cli
 from ovnlb.reconciler.commands import orphans
 from repair_world import LATELY, LONG_AGO, RepairWorld, captured, without_chassis
 from scenario_files import load_scenario
-from service_world import ServiceWorld
 from servers.ovsdb import wait_until
+from service_world import ServiceWorld
 
 ALIVE = "1b000000-0000-4000-8000-000000000001"
 GONE = "1b000000-0000-4000-8000-000000000002"
@@ -78,23 +78,8 @@ def hm_port(world: RepairWorld, address: str, subnet: str = SUBNET, lsp: bool = 
         "created_at": LONG_AGO,
     }
     world.neutron.store["ports"][port["id"]] = port
-    ids = {"neutron:port_name": name, "neutron:device_owner": "ovn-lb-hm:distributed"}
-    row = {"name": port["id"], "type": "localport", "addresses": f"fa:16:3e:99:99:99 {address}"}
     if lsp:
-        world.nb.transact(
-            {
-                "op": "insert",
-                "table": "Logical_Switch_Port",
-                "row": {**row, "external_ids": ["map", [[key, value] for key, value in ids.items()]]},
-                "uuid-name": "hm",
-            },
-            {
-                "op": "mutate",
-                "table": "Logical_Switch",
-                "where": [["name", "==", f"neutron-{NETWORK}"]],
-                "mutations": [["ports", "insert", ["set", [["named-uuid", "hm"]]]]],
-            },
-        )
+        world.write_lsp(port)
     return str(port["id"])
 
 
@@ -301,7 +286,7 @@ def test_unmapped_hm_port_goes_by_exact_address_L34(two: RepairWorld) -> None:
 
 @pytest.mark.parametrize("used", ["mapped", "monitored", "no-lsp"])
 def test_hm_port_that_is_or_will_be_used_stays(two: RepairWorld, used: str) -> None:
-    """A mapping from it, a monitored member on its subnet (rows may be missing), or an incomplete Northbound."""
+    """A mapping from it, a monitored member on its subnet (rows may be missing), no LSP yet."""
     port = hm_port(two, "10.0.0.20", lsp=used != "no-lsp")
     if used == "mapped":
         row = {"name": "other", "ip_port_mappings": ["map", [["10.0.0.21", "p:10.0.0.20"]]]}
@@ -309,8 +294,8 @@ def test_hm_port_that_is_or_will_be_used_stays(two: RepairWorld, used: str) -> N
     if used == "monitored":
         two.sql(
             "INSERT INTO health_monitor (id, pool_id, type, delay, timeout, fall_threshold, rise_threshold, "
-            "enabled, provisioning_status, operating_status) SELECT 'hm-1', id, 'TCP', 5, 3, 3, 3, 0, 'ACTIVE', "
-            "'OFFLINE' FROM pool WHERE load_balancer_id = :id",
+            "enabled, provisioning_status, operating_status) SELECT 'hm-1', id, 'TCP', 5, 3, 3, 3, 0, "
+            "'ACTIVE', 'OFFLINE' FROM pool WHERE load_balancer_id = :id",
             id=ALIVE,
         )
     two.orphans("--prune", *LOOSE)
@@ -449,8 +434,8 @@ def test_failed_reading_deletes_nothing_B142(two: RepairWorld, lost: str) -> Non
 # Together with a daemon
 
 
-def test_daemon_prunes_deleted_and_what_it_is_asked_for(world: ServiceWorld) -> None:
-    """The service prunes DELETED ones after its full pass, and absent ones only when asked over its socket."""
+def test_daemon_prunes_what_belongs_to_deleted_ones(world: ServiceWorld) -> None:
+    """The service prunes DELETED ones by itself after its full pass."""
     step = load_scenario("two_lbs_same_network").steps[9]
     assert step.octavia is not None
     world.load(step.octavia, topology(step.topology), dated(step.neutron))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -56,11 +55,11 @@ def test_recorded_synchronisation(name: str, repair: RepairWorld) -> None:
     assert steps
     for step in steps:
         repair.load(step)
-        uuids = set(row["_uuid"] for rows in repair.rows().values() for row in rows)
+        uuids = {row["_uuid"] for rows in repair.rows().values() for row in rows}
         first = sync(repair)
         assert first.code == (1 if name in LEFT else 0), (first.out, first.err)
         exact(repair)
-        assert uuids <= set(row["_uuid"] for rows in repair.rows().values() for row in rows)
+        assert uuids <= {row["_uuid"] for rows in repair.rows().values() for row in rows}
         before = repair.versions()
         second = sync(repair)
         assert "Nothing had to be written." in second.out
