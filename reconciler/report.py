@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from ovnlb.desired.model import Provisioning
 from ovnlb.desired.octavia import DatabaseError
 from ovnlb.desired.verdicts import StatusUpdate, messages
 
@@ -25,6 +26,9 @@ GATHER = 0.05
 RECORDS = 1000
 FIRST_PAUSE, LAST_PAUSE = 0.5, 15.0
 LAST_REFUSAL = 300.0
+# Two messages that delete one object at one time count its quota down twice, and the agent goes on with a
+# message whose sender has died or given up: so long deletions wait after either.
+DELETION_PAUSE = 3.0
 # A round that began this long ago cannot come back with an older graph any more.
 _REMEMBER = 3600.0
 
@@ -58,6 +62,11 @@ class Report:
     seen: Seen
     loaded: float
 
+    @property
+    def deletes(self) -> bool:
+        """Whether an object of it goes."""
+        return any(record.provisioning == Provisioning.DELETED for record in self.update.records)
+
 
 class Reporter:
     """See the module.
@@ -84,7 +93,13 @@ class Reporter:
         self._reported: dict[str, float] = {}
         self._refusals: dict[str, tuple[int, str]] = {}
         self._pause = 0.0
+        self._deletions_from = float("-inf")
         self._last_error = ""
+
+    def take_over(self) -> None:
+        """We report from now on; whoever did before may still have a message under way."""
+        with self._changed:
+            self._deletions_from = self._clock() + DELETION_PAUSE
 
     def submit(self, report: Report) -> None:
         """Report this; an unsent older report of the same load balancer is replaced."""
@@ -145,8 +160,10 @@ class Reporter:
         while True:
             with self._changed:
                 chunk: list[Report] = []
-                records = 0
+                records, held = 0, self._clock() < self._deletions_from
                 for report in self._backlog.values():
+                    if held and report.deletes:
+                        continue
                     records += len(report.update.records)
                     if chunk and records > RECORDS:
                         break
@@ -224,5 +241,6 @@ class Reporter:
         self._last_error = str(error)
         self._pause = min(LAST_PAUSE, max(FIRST_PAUSE, 2 * self._pause))
         with self._changed:
+            self._deletions_from = self._clock() + DELETION_PAUSE
             for report in chunk:
                 self._backlog.setdefault(report.update.lb_id, report)

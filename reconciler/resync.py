@@ -68,6 +68,7 @@ class Resync:
         self._listing, self._finished, self._clock = listing, finished, clock
         self._changed = threading.Condition()
         self._wanted = ""
+        self._requested = clock()
         self._remaining: set[str] = set()
         self.fips: Mapping[str, str] | None = None
         self.last_success: float | None = None
@@ -76,6 +77,7 @@ class Resync:
         """Ask for a pass."""
         with self._changed:
             self._wanted = self._wanted or why
+            self._requested = self._clock()
             self._changed.notify_all()
 
     def settled(self, done: Done) -> None:
@@ -91,6 +93,10 @@ class Resync:
             self._wanted = ""
             self._remaining = {""} if self._remaining else set()
             self._changed.notify_all()
+
+    def overdue(self, interval: float) -> bool:
+        """Whether no pass has been asked for in so many seconds of the monotonic clock."""
+        return self._clock() - self._requested > interval
 
     @property
     def age(self) -> float | None:

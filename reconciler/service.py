@@ -51,6 +51,8 @@ _REPORT_PATIENCE = 10.0
 # A thread that has not moved for so long has died or hangs.
 _BEAT = 120.0
 _SHOWN_ERRORS = 10
+# Intervals without a tick after which the scheduler is not waited for.
+_OVERDUE = 1.3
 
 
 class Service:
@@ -221,6 +223,9 @@ class Service:
         lead = nb.has_lock if self.writes else nb.connected
         if lead != self.leading:
             (self._take_over if lead else self._stand_back)()
+        if lead and self.resync.overdue(_OVERDUE * self.settings.resync_interval):
+            # The scheduler follows the wall clock, which may have been put back by a day.
+            self._request("overdue")
         interval = watchdog_interval()
         if interval is not None and self.watch.now() - self._notified >= interval and self.healthy()[0]:
             notify("WATCHDOG=1")
@@ -230,6 +235,7 @@ class Service:
         LOG.info("this process writes now" if self.writes else "observing only: nothing is written")
         self.queue.open()
         self.watch.reset()
+        self.reporter.take_over()
         self.leading = True
         self._request("leader")
         if self.writes:

@@ -20,14 +20,16 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from ovnlb.desired.verdicts import Outcome, status_update
 from ovnlb.reconciler import nudge
 from ovnlb.reconciler.service import Service
 from ovnlb.reconciler.settings import Settings, load_settings
+from ovnlb.reconciler.walk import walk
 from servers.mariadb import MariaDb
 from servers.neutron import FakeNeutron, serving
 from servers.octavia_db import write_tables, writer
 from servers.ovsdb import NB, SB, SCHEMAS, OvsdbServer, ovsdb_server, wait_until
-from servers.status_agent import StatusAgent, status_agent
+from servers.status_agent import status_agent
 
 PENDING = ("PENDING_CREATE", "PENDING_UPDATE", "PENDING_DELETE")
 _SCHEMA = json.loads(SCHEMAS[NB].read_text())["tables"]
@@ -48,7 +50,7 @@ class ServiceWorld:
     nb: Any
     sb: OvsdbServer
     neutron: FakeNeutron
-    agent: StatusAgent
+    agent: Any
     engine: sa.Engine
     overrides: dict[str, Any] = field(default_factory=dict)
 
@@ -144,12 +146,7 @@ class ServiceWorld:
         self.neutron.load({})
         self.neutron.faults.clear()
         self.octavia({})
-        self.agent.messages.clear()
-        self.agent.refuse.clear()
-        self.agent.hang.clear()
-        self.agent.delay = 0.0
-        if not self.agent.running:
-            self.agent.start()
+        self.agent.reset()
 
     def nudge(self, lb_id: str | None) -> bool:
         """What the driver does."""
@@ -186,6 +183,24 @@ class ServiceWorld:
         except AssertionError as error:
             raise AssertionError(f"{error}: {self.unsettled()}") from None
 
+    def differences(self, service: Service) -> list[str]:
+        """What a second walk of everything would still do or tell."""
+        living = "SELECT id FROM load_balancer WHERE provisioning_status <> 'DELETED' AND provider = 'ovn'"
+        ids = [row[0] for row in self.sql(living)]
+        found = []
+        for lb in service.connections.database.load(ids).load_balancers:
+            walked = walk(lb, service.world)
+            plan = walked.plan
+            found += [f"{change.op} {change.table} {change.column} {change.key}" for change in plan.changes]
+            update = status_update(walked.lb, walked.desired.members, Outcome())
+            found += [str(record) for record in update.records]
+        return found
+
+    def doubled(self) -> list[tuple[str, str]]:
+        """Name and protocol of rows that exist more than once."""
+        keys = [(row["name"], str(row["protocol"])) for row in self.balancers()]
+        return sorted({key for key in keys if keys.count(key) > 1})
+
     def balancers(self) -> list[dict[str, Any]]:
         """The Load_Balancer rows."""
         return list(self.nb.dump("Load_Balancer")["Load_Balancer"])
@@ -194,23 +209,14 @@ class ServiceWorld:
 class Daemon:
     """`ovnlb run` with a configuration file. `log` is what it wrote."""
 
-    def __init__(self, config: Path) -> None:
+    def __init__(self, config: Path, *program: str) -> None:
         self.config = config
         self.log_path = config.with_suffix(".log")
+        command = program or ("-m", "ovnlb.reconciler.cli", "run", "--config-file", str(config), "--debug")
+        environment = {"PYTHONUNBUFFERED": "1", "PYTHONPATH": str(Path(__file__).parent)}
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "ovnlb.reconciler.cli",
-                    "run",
-                    "--config-file",
-                    str(config),
-                    "--debug",
-                ],
-                stdout=log,
-                stderr=log,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                [sys.executable, *command], stdout=log, stderr=log, env={**os.environ, **environment}
             )
 
     @property
@@ -239,9 +245,12 @@ class Daemon:
 
 @contextmanager
 def service_world(
-    mariadb: MariaDb, directory: Path, make_nb: Callable[[], Any] = lambda: ovsdb_server(NB)
+    mariadb: MariaDb,
+    directory: Path,
+    make_nb: Callable[[], Any] = lambda: ovsdb_server(NB),
+    make_agent: Callable[[str], Any] = status_agent,
 ) -> Iterator[ServiceWorld]:
-    """The world, empty."""
+    """The world, empty. The makers give context managers, the agent's takes the database URL."""
     name = mariadb.create_octavia()
     url = mariadb.url(name)
     with ExitStack() as stack:
@@ -249,7 +258,7 @@ def service_world(
         nb = stack.enter_context(make_nb())
         sb = stack.enter_context(ovsdb_server(SB))
         neutron = stack.enter_context(serving())
-        agent = stack.enter_context(status_agent(url))
+        agent = stack.enter_context(make_agent(url))
         engine = writer(url)
         stack.callback(engine.dispose)
         yield ServiceWorld(directory, url, nb, sb, neutron, agent, engine)

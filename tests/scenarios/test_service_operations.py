@@ -10,12 +10,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ovnlb.desired.verdicts import Outcome, status_update
 from ovnlb.reconciler.service import Service
-from ovnlb.reconciler.walk import walk
 from scenario_files import Step, load_scenario, scenario_names
-from service_world import PENDING, ServiceWorld
 from servers.ovsdb import wait_until
+from service_world import PENDING, ServiceWorld
 
 
 def operations(name: str) -> list[Step]:
@@ -46,20 +44,6 @@ def commit(world: ServiceWorld, step: Step, nudged: bool) -> list[str]:
     return pending
 
 
-def differences(world: ServiceWorld, service: Service) -> list[str]:
-    """What a second walk of everything would still do or tell."""
-    ids = [row[0] for row in world.sql("SELECT id FROM load_balancer WHERE provisioning_status <> 'DELETED'")]
-    found = []
-    for lb in service.connections.database.load(ids).load_balancers:
-        walked = walk(lb, service.world)
-        found += [
-            f"{change.op} {change.table} {change.column} {change.key}" for change in walked.plan.changes
-        ]
-        update = status_update(walked.lb, walked.desired.members, Outcome())
-        found += [str(record) for record in update.records]
-    return found
-
-
 def play_scenario(world: ServiceWorld, service: Service, name: str, nudged: bool) -> None:
     for step in operations(name):
         world.neutron.load(step.neutron)
@@ -67,7 +51,7 @@ def play_scenario(world: ServiceWorld, service: Service, name: str, nudged: bool
         world.settle()
         for lb_id in pending:
             assert world.status(lb_id) in ("ACTIVE", "DELETED", "ERROR"), step.id
-        wait_until(lambda: not differences(world, service), f"{step.id}: nothing left to do")
+        wait_until(lambda: not world.differences(service), f"{step.id}: nothing left to do")
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

@@ -75,6 +75,15 @@ class StatusAgent:
             self._server.server_close()
             self._server = None
 
+    def reset(self) -> None:
+        """Listening, without messages and faults."""
+        self.messages.clear()
+        self.refuse.clear()
+        self.hang.clear()
+        self.delay = 0.0
+        if not self.running:
+            self.start()
+
     def close(self) -> None:
         """End of the test."""
         self.stop()

@@ -10,7 +10,7 @@ import pytest
 from clocks import Clock
 from ovnlb.desired.octavia import DatabaseUnavailable
 from ovnlb.desired.verdicts import Record, StatusUpdate
-from ovnlb.reconciler.report import AgentRefused, AgentUnavailable, Report, Reporter
+from ovnlb.reconciler.report import DELETION_PAUSE, AgentRefused, AgentUnavailable, Report, Reporter
 
 T0 = datetime(2026, 1, 1)
 T1 = datetime(2026, 1, 2)
@@ -241,6 +241,27 @@ def test_many_load_balancers_go_in_pieces(octavia, reporter):
         reporter.submit(report(f"{number:04d}"))
     reporter.flush()
     assert [len(message["loadbalancers"]) for message in octavia.messages] == [1000, 1000, 500]
+
+
+def test_deletions_wait_for_a_message_that_may_be_under_way(octavia, reporter, clock):
+    """Octavia counts the quota down twice when two messages delete one object at one time."""
+    deleted = [Record("members", "m", "DELETED")]
+    for lb_id in ("a", "b"):
+        octavia.add(lb_id)
+    reporter.take_over()
+    reporter.submit(report("a", records=deleted))
+    reporter.submit(report("b"))
+    reporter.flush()
+    assert (told(octavia), reporter.holds("a")) == (["b"], True)
+    clock.now += DELETION_PAUSE
+    octavia.down = AgentUnavailable("no answer in 30 s")
+    reporter.flush()
+    octavia.down = None
+    reporter.flush()
+    assert told(octavia) == ["b"]
+    clock.now += DELETION_PAUSE
+    reporter.flush()
+    assert told(octavia) == ["b", "a"]
 
 
 def test_clear_forgets_the_backlog(octavia, reporter):
