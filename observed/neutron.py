@@ -25,8 +25,8 @@ _CHUNK = 50
 class SdkNeutron:
     """`NeutronSource` over an `openstack.connection.Connection`, first used at the first question.
 
-    A subnet's network and CIDR never change, so subnets are kept for the life of the process; those
-    that Neutron does not have, and the floating IPs, until `refresh`. Thread-safe.
+    A subnet's network and CIDR never change, so subnets are kept until `recheck_subnets` finds them
+    deleted; those that Neutron does not have, and the floating IPs, until `refresh`. Thread-safe.
     """
 
     def __init__(self, connection: Any) -> None:
@@ -37,18 +37,16 @@ class SdkNeutron:
         self._fips: Mapping[str, str] | None = None
         self._fip_ports: frozenset[str] | None = None
 
-    def refresh(self, fip_ports: Collection[str] | None = None, subnets: bool = False) -> None:
+    def refresh(self, fip_ports: Collection[str] | None = None) -> None:
         """A new pass begins: ask again for floating IPs and for subnets that were missing.
 
         `fip_ports`: the only ports whose floating IPs the pass will ask for (a pass over few LBs);
-        None lists all. `subnets`: forget the known ones too, to notice those deleted meanwhile.
+        None lists all.
         """
         with self._lock:
             self._absent.clear()
             self._fips = None
             self._fip_ports = None if fip_ports is None else _listable(frozenset(fip_ports))
-            if subnets:
-                self._subnets.clear()
 
     def subnets(self, ids: Collection[str]) -> Mapping[str, Subnet]:
         """The subnets among these ids that exist; one listing for many unknown ones."""
@@ -58,6 +56,14 @@ class SdkNeutron:
                 self._subnets.update((one.id, one) for one in self._list_subnets(missing))
                 self._absent.update(one for one in missing if one not in self._subnets)
             return {one: self._subnets[one] for one in ids if one in self._subnets}
+
+    def recheck_subnets(self) -> None:
+        """List the known subnets once more and forget those that have been deleted since."""
+        with self._lock:
+            known = sorted(self._subnets)
+            if known:
+                present = {one.id for one in self._list_subnets(known)}
+                self._subnets = {key: subnet for key, subnet in self._subnets.items() if key in present}
 
     def _list_subnets(self, missing: Sequence[str]) -> Iterator[Subnet]:
         query = {"id": list(missing)} if len(missing) <= _CHUNK else {}
@@ -112,6 +118,10 @@ class SdkNeutron:
         found = [port_value(row) for row in self._listing("ports", **query)]
         return tuple(sorted(found, key=lambda port: port.id))
 
+    def rows(self, kind: str, **query: str | list[str]) -> list[Mapping[str, Any]]:
+        """All rows of one listing as the API gives them, never cached; `kind` as the answer names it."""
+        return self._listing(kind, **query)
+
     def _listing(self, kind: str, **query: str | list[str]) -> list[Mapping[str, Any]]:
         """All rows of one listing, complete or an error: a part of it is never an answer.
 
@@ -123,7 +133,7 @@ class SdkNeutron:
         page = [(key, one) for key, value in query.items() for one in _several(value)]
         rows: list[Mapping[str, Any]] = []
         while True:
-            answer = self._get(call, f"/{kind}", page, kind)
+            answer = self._get(call, f"/{kind.replace('_', '-')}", page, kind)
             rows += answer[kind]
             following = _next_page(answer.get(f"{kind}_links") or ())
             if following is None or not answer[kind]:

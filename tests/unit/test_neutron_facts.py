@@ -97,7 +97,17 @@ def test_deleted_subnet_is_noticed_when_asked_to(server, neutron):
     server.load({**SEED, "subnets": []})
     neutron.refresh()
     assert set(neutron.subnets(["s1"])) == {"s1"}
-    neutron.refresh(subnets=True)
+    neutron.recheck_subnets()
+    assert neutron.subnets(["s1"]) == {}
+
+
+def test_subnets_that_are_still_there_are_kept(server, neutron):
+    neutron.subnets(["s1", "s2"])
+    server.load({**SEED, "subnets": [row for row in SEED["subnets"] if row["id"] == "s2"]})
+    neutron.recheck_subnets()
+    calls = len(listings(server, "subnets"))
+    assert set(neutron.subnets(["s2"])) == {"s2"}
+    assert len(listings(server, "subnets")) == calls
     assert neutron.subnets(["s1"]) == {}
 
 
