@@ -51,7 +51,8 @@ INTRODUCTION = """# How long operations take
 
 Seconds, median of {rounds} rounds with each provider in one run on one stack: one machine with two
 cores that runs MariaDB, Keystone, Neutron, Octavia, {ovn} and the clients.
-*call* is the API request, *ACTIVE* the time from the request until the load balancer is ACTIVE again, or gone. Read them as ratios.
+*call* is the API request, *ACTIVE* the time from the request until the load balancer is ACTIVE
+again, or gone. Read them as ratios.
 `tox -e e2e -- tests/e2e/test_times.py` measures them again.
 """
 

@@ -199,5 +199,6 @@ def octavia(place: Place, database: str, nb: str, sb: str, agents: str) -> Secti
         "service_auth": user,
         "neutron": user,
         "ovn": {"ovn_nb_connection": nb, "ovn_sb_connection": sb},
+        "ovnlb": {"resync_interval": 60},
         "oslo_messaging": {"topic": "octavia_prov"},
     }
