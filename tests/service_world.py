@@ -43,7 +43,10 @@ NB_TABLES = sorted(
 
 @dataclass
 class ServiceWorld:
-    """Servers, and what tests do to them. `overrides` are options of [ovnlb]."""
+    """Servers, and what tests do to them.
+
+    `overrides` are options of [ovnlb]. `nb_remote`: how daemons reach NB, where not as tests do.
+    """
 
     directory: Path
     url: str
@@ -53,6 +56,7 @@ class ServiceWorld:
     agent: Any
     engine: sa.Engine
     overrides: dict[str, Any] = field(default_factory=dict)
+    nb_remote: str = ""
 
     @property
     def nudge_path(self) -> str:
@@ -65,7 +69,7 @@ class ServiceWorld:
             f"{name}_socket_path = {self.agent.path(name)}" for name in ("status", "stats", "get")
         )
         options = {"poll_interval": 0.2, **self.overrides, **overrides}
-        nb = getattr(self.nb, "remotes", None) or self.nb.remote
+        nb = self.nb_remote or self.nb.remote
         text = "\n".join(
             [
                 f"[database]\nconnection = {self.url}",
@@ -143,6 +147,7 @@ class ServiceWorld:
         for tables in (("Logical_Switch", "Logical_Router"), NB_TABLES):
             self.nb.transact(*({"op": "delete", "table": table, "where": []} for table in tables))
         self.sb.transact({"op": "delete", "table": "Service_Monitor", "where": []})
+        self.nb_remote = ""
         self.neutron.load({})
         self.neutron.faults.clear()
         self.octavia({})
