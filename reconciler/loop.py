@@ -31,6 +31,8 @@ LOG = logging.getLogger(__name__)
 BATCH = 200
 # Of a resync: a nudge never waits for more than these.
 TRICKLE = 100
+# As much of a transaction's comment as tells it from others in `ovsdb-tool show-log`: the first LB id.
+_COMMENT = 42
 # The outcomes after which a key comes back by itself.
 _AGAIN = frozenset({Result.WAITING, Result.STALE, Result.TRANSIENT, Result.TERMINAL, Result.REFUSED})
 
@@ -178,7 +180,7 @@ def log_plans(done: Done, item: Work, duration: float) -> None:
     changes = [change for plan in done.plans for change in plan.changes]
     LOG.info(
         "applied lb=%s trigger=%s reasons=%s operations=%d effects=%d transactions=%d result=%s "
-        "duration=%.3f",
+        "duration=%.3f transaction=%r",
         done.lb_id,
         ",".join(sorted(item.triggers)),
         ",".join(sorted({str(change.reason) for change in changes})),
@@ -187,6 +189,7 @@ def log_plans(done: Done, item: Work, duration: float) -> None:
         len(done.plans),
         done.result,
         duration,
+        done.transaction[:_COMMENT],
     )
 
 

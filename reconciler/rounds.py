@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -19,6 +20,7 @@ from ovnlb.desired.model import LoadBalancer, Provisioning
 from ovnlb.desired.verdicts import Outcome, StatusUpdate, status_update
 from ovnlb.diff.plan import Effect, Phase, Plan
 from ovnlb.observed.neutron_errors import NeutronRefused, NeutronUnavailable
+from ovnlb.observed.topology import subnet_ids
 from ovnlb.reconciler.apply import AppliedEach
 from ovnlb.reconciler.errors import NotLeader, StalePlan, Terminal, Transient
 from ovnlb.reconciler.walk import Walked, World, walk
@@ -50,7 +52,8 @@ SETTLED = frozenset({Result.CHANGED, Result.NOOP})
 class Done:
     """One load balancer's outcome. `update` is what Octavia must be told; None when nothing may be.
 
-    `lb`: its graph as it was read last, None when it was not read or has gone.
+    `lb`: its graph as it was read last, None when it was not read or has gone. `transaction`: the
+    comment of its last one in the server's log.
     """
 
     lb_id: str
@@ -60,6 +63,7 @@ class Done:
     error: str = ""
     plans: tuple[Plan, ...] = ()
     lb: LoadBalancer | None = None
+    transaction: str = ""
 
 
 Load = Callable[[Collection[str]], Graph]
@@ -100,6 +104,7 @@ class _State:
     walked: Walked | None = None
     done: Done | None = None
     applied: list[Plan] = field(default_factory=list)
+    transaction: str = ""
 
 
 def play(ids: Iterable[str], means: Means) -> tuple[Done, ...]:
@@ -126,6 +131,9 @@ def _walk_again(ids: Sequence[str], states: Mapping[str, _State], means: Means) 
     for broken in graph.broken:
         states[broken.id].done = Done(broken.id, Result.TERMINAL, error=broken.reason)
     found = {lb.id: lb for lb in graph.load_balancers if lb.provisioning_status != Provisioning.DELETED}
+    # One listing for the subnets of all; when it fails, each load balancer meets that by itself.
+    with suppress(NeutronUnavailable, NeutronRefused):
+        means.world.neutron.subnets({subnet for lb in found.values() for subnet in subnet_ids(lb)})
     for lb_id in ids:
         state = states[lb_id]
         if state.done is None and lb_id not in found:
@@ -169,6 +177,7 @@ def _write(states: Sequence[_State], means: Means) -> None:
         applied = outcome.applied.get(state.lb_id)
         if applied is not None and applied.changes.get(state.lb_id) and state.walked:
             state.applied.append(state.walked.plan)
+            state.transaction = applied.comment
         _guarded(state, partial(_finish, state, means))
 
 
@@ -182,7 +191,8 @@ def _finish(state: _State, means: Means) -> None:
     outcome = Outcome(frozenset(means.failed(walked.lb)), means.vip_port_exists(walked.lb))
     update = status_update(walked.lb, walked.desired.members, outcome)
     result = Result.CHANGED if state.applied or walked.plan.effects else Result.NOOP
-    state.done = Done(state.lb_id, result, walked, update, plans=tuple(state.applied), lb=walked.lb)
+    plans, transaction = tuple(state.applied), state.transaction
+    state.done = Done(state.lb_id, result, walked, update, plans=plans, lb=walked.lb, transaction=transaction)
 
 
 def _guarded(state: _State, work: Callable[[], bool | None]) -> bool:
@@ -210,7 +220,8 @@ def _result_of(error: Exception) -> Result:
 
 
 def _over(state: _State, result: Result, error: str) -> Done:
-    return Done(state.lb_id, result, state.walked, None, error, tuple(state.applied), state.lb)
+    plans, transaction = tuple(state.applied), state.transaction
+    return Done(state.lb_id, result, state.walked, None, error, plans, state.lb, transaction)
 
 
 def _has_placeholder(plan: Plan) -> bool:

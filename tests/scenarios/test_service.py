@@ -470,7 +470,8 @@ def test_every_non_empty_plan_leaves_one_line_B152(world, caplog):
         world.settle()
         lines = [r.getMessage() for r in caplog.records if r.getMessage().startswith("applied ")]
         (line,) = lines
-        fields = dict(field.split("=", 1) for field in line.split()[1:])
+        assert line.endswith(f"transaction='ovnlb {LB}'")
+        fields = dict(field.split("=", 1) for field in line.split()[1:] if "=" in field)
         assert fields["lb"] == LB
         assert fields["trigger"]
         assert "missing" in fields["reasons"] or "intent" in fields["reasons"]
