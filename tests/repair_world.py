@@ -123,7 +123,40 @@ class RepairWorld:
                 self.write_lsp(made)
             return made
 
+        answer = type(self.neutron).answer
+
+        def answered(method: str, path: str, query: dict[str, str], body: Any) -> tuple[int, Any]:
+            status, reply = answer(self.neutron, method, path, query, body)
+            if method == "PUT" and path.startswith("ports/"):
+                self.show_owner(reply["port"])
+            return status, reply
+
         self.neutron._create = created  # type: ignore[method-assign]
+        self.neutron.answer = answered  # type: ignore[method-assign]
+
+    def show_owner(self, port: Mapping[str, Any]) -> None:
+        """Write a port's owner and device id into its LSP, as Neutron does."""
+        values = {"neutron:device_owner": port["device_owner"], "neutron:device_id": port["device_id"]}
+        self.edit(
+            "Logical_Switch_Port",
+            port["id"],
+            ["external_ids", "delete", ["set", sorted(values)]],
+            ["external_ids", "insert", ["map", sorted(values.items())]],
+        )
+
+    def edit(self, table: str, name: str, *mutations: Any) -> None:
+        """Mutations of the rows of that name."""
+        where = [["name", "==", name]]
+        self.nb.transact({"op": "mutate", "table": table, "where": where, "mutations": list(mutations)})
+
+    def set_keys(self, name: str, column: str, values: Mapping[str, str]) -> None:
+        """Set keys of a map column of the Load_Balancer rows of that name, whatever they were."""
+        self.edit(
+            "Load_Balancer",
+            name,
+            [column, "delete", ["set", sorted(values)]],
+            [column, "insert", ["map", sorted(map(list, values.items()))]],
+        )
 
     def write_lsp(self, port: Mapping[str, Any]) -> None:
         """The row that Neutron makes of a health-monitor port."""
