@@ -26,6 +26,13 @@ KINDS = {
     "config/auth/endpoint": 7,
     "IPv6": 7,
     "cascade delete": 1,
+    "sync tool": 15,
+    "upgrade/legacy data": 6,
+    "race/concurrency": 9,
+    "stale vips": 9,
+    "provider network": 4,
+    "wrong ls association": 3,
+    "OVN version": 12,
 }
 ENTRY = re.compile(r"(?<![A-Za-z0-9])([BL]\d{2,3})(?![A-Za-z0-9])")
 
