@@ -22,8 +22,9 @@ from ovnlb.desired.verdicts import StatusUpdate, messages
 LOG = logging.getLogger(__name__)
 
 GATHER = 0.05
-# Records that go together; a larger load balancer goes by itself.
-RECORDS = 1000
+# Records that go together; a larger load balancer goes by itself. An agent that does not answer in time
+# gets less and less, so that a slow one comes to an end before octavia-lib gives up.
+RECORDS, FEWEST_RECORDS = 1000, 50
 FIRST_PAUSE, LAST_PAUSE = 0.5, 15.0
 LAST_REFUSAL = 300.0
 # Two messages that delete one object at one time count its quota down twice, and the agent goes on with a
@@ -93,6 +94,7 @@ class Reporter:
         self._reported: dict[str, float] = {}
         self._refusals: dict[str, tuple[int, str]] = {}
         self._pause = 0.0
+        self._size = RECORDS
         self._deletions_from = float("-inf")
         self._last_error = ""
 
@@ -165,7 +167,7 @@ class Reporter:
                     if held and report.deletes:
                         continue
                     records += len(report.update.records)
-                    if chunk and records > RECORDS:
+                    if chunk and records > self._size:
                         break
                     chunk.append(report)
                 for report in chunk:
@@ -206,6 +208,7 @@ class Reporter:
             if len(self._reported) > 10_000:
                 self._reported = {key: at for key, at in self._reported.items() if now - at < _REMEMBER}
         if valid:
+            self._size = min(RECORDS, 2 * self._size)
             self._sent("sent", len(valid))
 
     def _valid(self, chunk: Sequence[Report]) -> list[Report]:
@@ -240,6 +243,7 @@ class Reporter:
         self._sent("lost", len(chunk))
         self._last_error = str(error)
         self._pause = min(LAST_PAUSE, max(FIRST_PAUSE, 2 * self._pause))
+        self._size = max(FEWEST_RECORDS, self._size // 2)
         with self._changed:
             self._deletions_from = self._clock() + DELETION_PAUSE
             for report in chunk:

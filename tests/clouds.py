@@ -41,7 +41,7 @@ def cloud(count: int, status: str = "ACTIVE", pools: int = 2, members: int = 5) 
     state = {"provisioning_status": status, "operating_status": "ONLINE", "project_id": PROJECT}
     for number in range(count):
         _balancer(tables, number, state, pools, members)
-    return Cloud(tables, topology(count), neutron(), tuple(lb_id(number) for number in range(count)))
+    return Cloud(tables, topology(count), neutron(count), tuple(lb_id(number) for number in range(count)))
 
 
 def _balancer(tables: Any, number: int, state: dict[str, Any], pools: int, members: int) -> None:
@@ -110,10 +110,25 @@ def topology(count: int) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def neutron() -> dict[str, list[dict[str, Any]]]:
-    """The network and its subnet; what else Neutron has makes no difference."""
+def neutron(count: int) -> dict[str, list[dict[str, Any]]]:
+    """The network, its subnet and the VIP ports; what else Neutron has makes no difference."""
+    ports = [
+        {
+            "id": object_id("a0700000", number),
+            "name": f"ovn-lb-vip-{lb_id(number)}",
+            "network_id": NETWORK,
+            "project_id": PROJECT,
+            "device_owner": "ovn-lb:vip",
+            "device_id": f"lb-{lb_id(number)}",
+            "mac_address": "fa:16:3e:00:00:09",
+            "admin_state_up": True,
+            "fixed_ips": [{"subnet_id": SUBNET, "ip_address": str(FIRST_VIP + number)}],
+        }
+        for number in range(count)
+    ]
     subnet = {"id": SUBNET, "network_id": NETWORK, "cidr": "10.0.0.0/8", "ip_version": 4, "name": "subnet"}
     return {
         "networks": [{"id": NETWORK, "name": "net", "project_id": PROJECT}],
+        "ports": ports,
         "subnets": [{**subnet, "project_id": PROJECT, "gateway_ip": "10.0.0.1"}],
     }

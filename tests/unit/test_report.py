@@ -264,6 +264,19 @@ def test_deletions_wait_for_a_message_that_may_be_under_way(octavia, reporter, c
     assert told(octavia) == ["b", "a"]
 
 
+def test_an_agent_that_does_not_answer_in_time_gets_less_at_once(octavia, reporter):
+    for number in range(400):
+        octavia.add(f"{number:04d}")
+        reporter.submit(report(f"{number:04d}"))
+    octavia.down = AgentUnavailable("no answer in 30 s")
+    for _ in range(4):
+        reporter.flush()
+    octavia.down = None
+    reporter.flush()
+    sizes = [len(message["loadbalancers"]) for message in octavia.messages]
+    assert sizes == [62, 124, 214]
+
+
 def test_clear_forgets_the_backlog(octavia, reporter):
     octavia.add("a")
     reporter.submit(report("a"))
