@@ -302,9 +302,7 @@ def _mapping(item: Change, world: _Rows) -> Disruption:
     elif item.before is None:
         text = f"{address} is monitored again and gets new connections while it is up"
     else:
-        text = (
-            f"the monitor of {address} starts anew; it counts as up until the first probe (OVN after 26.03: down)"
-        )
+        text = f"{address} has a new monitor; it counts as up until the first probe (OVN after 26.03: down)"
     return Disruption(Impact.NEW_CONNECTIONS_MOVE, text, endpoints, (address,))
 
 

@@ -107,13 +107,18 @@ def effect(item: Effect) -> dict[str, Any]:
 def state(rows: NbState) -> dict[str, Any]:
     """Rows in the column form of a bundle, with what any of them is attached to."""
     found = sorted(rows.rows, key=lambda row: (row.protocol or "", row.uuid or ""))
-    checks = [columns.check(check) for row in found for check in row.health_checks]
+    checks = [_identified(check.uuid, columns.check(check)) for row in found for check in row.health_checks]
     return {
-        "Load_Balancer": [columns.load_balancer(row) for row in found],
+        "Load_Balancer": [_identified(row.uuid, columns.load_balancer(row)) for row in found],
         CHECK_TABLE: sorted(checks, key=lambda check: (check["vip"], json.dumps(check, sort_keys=True))),
         "attached_switches": sorted({name for row in found for name in row.switches}),
         "attached_routers": sorted({name for row in found for name in row.routers}),
     }
+
+
+def _identified(uuid: str | None, values: dict[str, Any]) -> dict[str, Any]:
+    """The columns of a row, with its UUID where it has one."""
+    return values if uuid is None else {"_uuid": uuid, **values}
 
 
 def _conflict(item: Conflict) -> dict[str, Any]:

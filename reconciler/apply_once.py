@@ -70,15 +70,18 @@ def apply_once(
     say: Say,
     progress: Progress = iter,
     accept: Callable[[Plan], str] | None = None,
+    *,
+    pictured: bool = False,
 ) -> Once:
     """Apply everything in scope.
 
-    `accept` lets only plans pass that were reviewed; nothing is pruned then.
+    `accept` lets only plans pass that were reviewed; nothing is pruned then. `pictured`: the report of
+    what remains holds what a page draws.
     """
     pruned = Pruned() if accept else prune_deleted(found, wanted, say)
     done = tuple(_apply(found, wanted, progress, accept))
     unreported = report_once(done, StatusSocket(found.settings.sockets), found.statuses, say)
-    return Once(done, pruned, unreported, remaining(found, wanted, progress)[1])
+    return Once(done, pruned, unreported, remaining(found, wanted, progress, pictured=pictured)[1])
 
 
 def plan_once(found: LiveInputs, wanted: Scope, progress: Progress = iter) -> Pass:
@@ -88,12 +91,17 @@ def plan_once(found: LiveInputs, wanted: Scope, progress: Progress = iter) -> Pa
 
 
 def remaining(
-    found: LiveInputs, wanted: Scope, progress: Progress = iter, with_desired: bool = False
+    found: LiveInputs,
+    wanted: Scope,
+    progress: Progress = iter,
+    with_desired: bool = False,
+    *,
+    pictured: bool = False,
 ) -> tuple[Pass, dict[str, Any]]:
     """What differs now, and its report. Orphans are looked for only when everything is in scope."""
     found.neutron.refresh()
     done = walk_all(found.graph(wanted), found.world, progress)
-    return done, pass_document(done, with_desired, orphans_of(found, wanted))
+    return done, pass_document(done, with_desired, orphans_of(found, wanted), pictured=pictured)
 
 
 def orphans_of(found: LiveInputs, wanted: Scope) -> Orphans | None:

@@ -6,11 +6,11 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 
-from ovnlb.diff import report
+from ovnlb.diff import html, report
 from ovnlb.reconciler import holder
 from ovnlb.reconciler.apply_once import Once, apply_once, document, ids_of, plan_once, remaining, told
 from ovnlb.reconciler.commands.options import add_inputs, add_report, scope, settings
-from ovnlb.reconciler.commands.output import emit, progress, rendered, say
+from ovnlb.reconciler.commands.output import emit, made, progress, rendered, say
 from ovnlb.reconciler.errors import NotLeader
 from ovnlb.reconciler.exits import Exit, plan_exit
 from ovnlb.reconciler.inputs import Scope
@@ -62,7 +62,9 @@ def run(options: Namespace, pause: Callable[[float], None] = time.sleep) -> Exit
                 "nothing was written"
             )
             return Exit.REFUSED
-        once = apply_once(found, wanted, say, progress, saved.accept if saved else None)
+        once = apply_once(
+            found, wanted, say, progress, saved.accept if saved else None, pictured=options.format == "html"
+        )
     emit(_text(once, options))
     return once.exit
 
@@ -115,4 +117,7 @@ def _left(found: LiveInputs, wanted: Scope, options: Namespace) -> Exit:
 def _text(once: Once, options: Namespace) -> str:
     if options.format == "json":
         return report.dumps(document(once))
+    if options.format == "html":
+        written = report.document(once.plans, with_desired=False)
+        return html.apply_page(document(once), written, made=made())
     return told(once, lambda found: rendered(found, options.format, options.verbose), once.plans)

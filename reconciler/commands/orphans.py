@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ovnlb.desired.orphans import Sighting
-from ovnlb.diff import report
+from ovnlb.diff import html, report
 from ovnlb.diff.orphans import Judged, as_json, first_in_conflict, judge, refusal, torn_by
 from ovnlb.diff.policy import Policy, PruneLimits
 from ovnlb.reconciler import holder
 from ovnlb.reconciler.commands.options import add_config, scope, settings
-from ovnlb.reconciler.commands.output import FORMATS, emit, say
+from ovnlb.reconciler.commands.output import FORMATS, emit, made, say
 from ovnlb.reconciler.exits import Exit
 from ovnlb.reconciler.inputs import Scope
 from ovnlb.reconciler.live import LiveInputs, live_inputs
@@ -155,6 +155,8 @@ def document(judged: Sequence[Judged], sighting: Sighting, done: Pruned) -> dict
 def _rendered(document: dict[str, Any], form: str) -> str:
     if form == "json":
         return report.dumps(document)
+    if form == "html":
+        return html.orphans_page(document, made=made())
     bullet = "- " if form == "markdown" else ""
     lines = [f"{bullet}{item['text']}" for item in document["orphans"]]
     for item in document["pruned"]:

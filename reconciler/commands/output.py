@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Iterable, Iterator, Sized
+from datetime import UTC, datetime
 from typing import Any, TextIO, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ovnlb.diff import markdown, render, report
+from ovnlb.diff import html, markdown, render, report
 
-FORMATS = ("text", "json", "markdown")
+FORMATS = ("text", "json", "markdown", "html")
 Item = TypeVar("Item")
 
 # Shorter passes are over before a bar could be read.
@@ -30,7 +32,15 @@ def rendered(document: dict[str, Any], form: str, verbose: bool) -> str:
         return report.dumps(document)
     if form == "markdown":
         return markdown.markdown(document)
+    if form == "html":
+        return html.plan_page(document, made=made())
     return render.text(document, colour=colours(sys.stdout), verbose=verbose)
+
+
+def made() -> str:
+    """When and where a page was made, for its foot."""
+    now = datetime.now(UTC).replace(microsecond=0, tzinfo=None)
+    return f"{now.isoformat(sep=' ')} UTC on {socket.gethostname()}"
 
 
 def emit(text: str) -> None:

@@ -43,7 +43,7 @@ def run(options: Namespace) -> Exit:
         else:
             done = walk_all(found.graph(wanted), found.world, progress)
         orphans = None if live is None else orphans_of(live, wanted)
-    report = pass_document(done, "desired" in options.extra, orphans)
+    report = pass_document(done, "desired" in options.extra, orphans, pictured=options.format == "html")
     if "statuses" in options.extra:
         report["statuses"] = status_messages(done)
     emit(rendered(report, options.format, options.verbose))

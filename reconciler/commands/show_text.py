@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from ovnlb.diff.render import change_line
+from ovnlb.diff.render import change_line, traffic_lines, value
 
 
 def text(document: dict[str, Any]) -> str:
@@ -12,6 +13,8 @@ def text(document: dict[str, Any]) -> str:
     lines = [f"error: {item['reason']}" for item in document["errors"]]
     if document["graph"]:
         lines += _graph_lines(document["graph"])
+    if document.get("explain"):
+        lines += explain_lines(document["explain"])
     plans = document["load_balancers"]
     lines += _state_lines("Desired rows", plans[0]["desired"] if plans else None)
     lines += _state_lines("Found rows", document["found"])
@@ -24,7 +27,56 @@ def text(document: dict[str, Any]) -> str:
         lines += [f"Waiting for Neutron: {name}" for name in plan["waiting"]]
         lines += [f"Refused: {why}" for why in plan["refused"]]
         lines += [f"Warning: {item['text']} ({item['code']})" for item in plan["warnings"]]
+    lines += traffic_lines(document)
     return "\n".join(lines)
+
+
+def explain_lines(found: dict[str, Any]) -> Iterator[str]:
+    """Why it is not settled, why members fail, what the network needs, and what this OVN cannot do."""
+    if found["unsettled"]:
+        since = f" (Octavia last changed it at {found['changed_at']})" if found["changed_at"] else ""
+        yield f"Not settled{since}:"
+        yield from (f"  {item['kind']} {item['id']} {item['status']}" for item in found["unsettled"])
+        yield from _finding_lines(found["pending"], "  ")
+    if found["members"]:
+        yield "Members:"
+    for member in found["members"]:
+        yield f"  {value(member['backend'])} {value(member['name'] or member['id'])} {member['status']}"
+        yield from (
+            _finding_lines(member["findings"], "    ")
+            if member["findings"]
+            else ("    nothing that we see explains it",)
+        )
+    yield f"Architecture: {found['network']['architecture'].replace('_', ' ')}: {found['network']['text']}"
+    marks = {True: "ok", False: "LACKING", None: "-"}
+    yield from (f"  [{marks[need['met']]}] {need['text']}" for need in found["network"]["needs"])
+    version = found["ovn"]["version"] or "of an unknown release"
+    yield f"OVN {version}{', known limits:' if found['ovn']['limits'] else ''}"
+    yield from _finding_lines(found["ovn"]["limits"], "  ")
+    yield from (note for note in (found["neutron"], found["southbound"]) if note)
+    yield _daemon_line(found["daemon"])
+
+
+def _finding_lines(findings: list[dict[str, Any]], indent: str) -> Iterator[str]:
+    yield from (
+        f"{indent}{'!' if item['cause'] else '-'} {item['text']} ({item['code']})" for item in findings
+    )
+
+
+def _daemon_line(daemon: dict[str, Any] | None) -> str:
+    if not daemon:
+        return "No daemon answers on this host."
+    last = daemon.get("last") or {}
+    told = [f"role {daemon.get('role')}", f"last outcome {last.get('result') or 'none yet'}"]
+    if last.get("error"):
+        told.append(f"last error {last['error']}")
+    if daemon.get("pending_since") is not None:
+        told.append(f"pending for {daemon['pending_since']:.0f} s")
+    if daemon.get("next_retry_in") is not None:
+        told.append(f"next try in {daemon['next_retry_in']} s")
+    if daemon.get("report_waits"):
+        told.append("its report to Octavia waits")
+    return f"The daemon of this host: {', '.join(told)}"
 
 
 def _state_lines(title: str, state: dict[str, Any] | None) -> list[str]:

@@ -76,6 +76,7 @@ class FakeNeutron:
         self.faults: list[Fault] = []
         self.ids: list[str] = []
         self.page_size: int | None = None  # Neutron's pagination_max_limit
+        self.listings: dict[str, list[dict[str, Any]]] = {}  # by path, what can only be listed
         self._lock = threading.RLock()
         self.load(seed or {})
         self._server = _Server(("127.0.0.1", 0), _handler(self))
@@ -113,6 +114,9 @@ class FakeNeutron:
 
     def answer(self, method: str, path: str, query: dict[str, str], body: Any) -> tuple[int, Any]:
         kind, _, object_id = path.partition("/")
+        if method == "GET" and path in self.listings:
+            found = [row for row in self.listings[path] if _fits(row, query)]
+            return 200, {path.replace("-", "_"): found}
         if path in OTHERS:
             return 200, {OTHERS[path]: []}
         if kind == "extensions":

@@ -148,7 +148,7 @@ def test_mappings() -> None:
     assert "monitored again" in again.text
     assert "gets no new connections" in of(few, RIGHT, "Load_Balancer", "ip_port_mappings").text
     moved = edited(RIGHT, ip_port_mappings={**RIGHT.ip_port_mappings, "10.0.0.22": "port9:10.0.0.2"})
-    assert "starts anew" in of(moved, RIGHT, "Load_Balancer", "ip_port_mappings").text
+    assert "has a new monitor" in of(moved, RIGHT, "Load_Balancer", "ip_port_mappings").text
     unchecked = replace(few, health_checks=())
     assert (
         of(replace(RIGHT, health_checks=()), unchecked, "Load_Balancer", "ip_port_mappings").impact
