@@ -259,7 +259,7 @@ def test_refusals_change_nothing(steps: Steps) -> None:
             call()
         assert caught.value.status_code == 501
         steps.check(lb)
-    # Octavia rolled the first request back after its VIP port had been made: an orphan, which is not ours to judge
+    # Octavia rolled the first requests back after their VIP ports had been made: those are orphans now
     for port, name in steps.cloud.provider_ports().items():
         if not name.endswith(lb):
             steps.cloud.network.delete_port(port)
