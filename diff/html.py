@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ovnlb.diff.disruption import ORDER, WORDS, Impact
 from ovnlb.diff.drawing import drawing
 from ovnlb.diff.html_explain import explained, head_of
 from ovnlb.diff.html_parts import Html, bullets, chip, el, folded, joined, page, section, table
 from ovnlb.diff.html_rows import IMPACT_KINDS, changes_table, rows_beside, traffic
+from ovnlb.diff.impact import ORDER, WORDS, Impact
 from ovnlb.diff.render import Document, summary_line, value
 
 # Load balancers drawn in full, the worst first, and those listed on a line after them.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ovnlb.diff.disruption import Impact
 from ovnlb.diff.html_parts import Html, breakable, chip, clean, el, folded, joined, table
+from ovnlb.diff.impact import Impact
 from ovnlb.diff.render import change_target, value
 
 # Changes of one load balancer that a page lists; the JSON document has all.

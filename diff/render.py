@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ovnlb.diff.disruption import WORDS, Impact
+from ovnlb.diff.impact import WORDS, Impact
 
 SYMBOLS = {"insert": "+", "delete": "-", "set": "~", "unset": "-", "attach": "+", "detach": "-"}
 LEGEND = {"+": "add", "-": "remove", "~": "change"}

@@ -14,8 +14,9 @@ from typing import Any
 from ovnlb.desired.rows import NbState
 from ovnlb.diff import columns
 from ovnlb.diff.conflicts import Conflict
-from ovnlb.diff.disruption import ORDER, Disruption, disruptions, effect_disruption
+from ovnlb.diff.disruption import disruptions, effect_disruption
 from ovnlb.diff.fingerprint import fingerprint
+from ovnlb.diff.impact import ORDER, Disruption
 from ovnlb.diff.plan import Change, Effect, Plan, is_drift
 
 FORMAT_VERSION = "1.0"

@@ -9,7 +9,8 @@ import pytest
 
 from diff_rows import LB, RIGHT, VIP, check, compared, edited
 from ovnlb.desired.rows import LoadBalancerRow
-from ovnlb.diff.disruption import ORDER, WORDS, Disruption, Impact, disruptions, effect_disruption
+from ovnlb.diff.disruption import disruptions, effect_disruption
+from ovnlb.diff.impact import ORDER, WORDS, Disruption, Impact
 from ovnlb.diff.plan import Change, Effect, Op, Phase, Plan, Reason
 
 BOTH = "10.0.0.21:8080,10.0.0.22:8080"
