@@ -48,10 +48,16 @@ class ClusterNb:
         old.start()
 
     def snapshot_leader(self) -> None:
-        """The leader compacts its database, for which it hands its leadership over."""
+        """The leader hands its leadership over, which is what it does before it writes a snapshot."""
         old = self.cluster.leader()
-        old.appctl("ovsdb-server/compact", NB)
-        wait_until(lambda: self._led_by_another(old), "another leader", _PATIENCE)
+
+        def handed_over() -> bool:
+            # The member that was chosen may be behind and refuse: ask again.
+            old.appctl("cluster/failure-test", "transfer-leadership")
+            time.sleep(0.5)
+            return self._led_by_another(old)
+
+        wait_until(handed_over, "another leader", _PATIENCE)
 
     def _led_by_another(self, old: OvsdbServer) -> bool:
         roles = [member for member in self.cluster.members if self.cluster.role(member) == "leader"]

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from clouds import ROUTER_ROW, cloud, lb_id
+from clouds import ROUTER_ROW, cloud
 from faults.operations import assert_whole, start_cloud, transactions
 from servers.ovsdb import wait_until
 
@@ -79,4 +79,3 @@ def test_a_router_with_200_interfaces_changes(world):
         )
         assert transactions(service) - before <= 10
         assert_whole(world, service)
-        assert lb_id(0)
