@@ -17,7 +17,7 @@ BOXES = (
     ("report", 640, 20, 150, ("report", "statuses to Octavia"), "stage"),
 )
 HEIGHT = 54
-WIDTH, TOTAL = 810, 330
+WIDTH, TOTAL = 830, 340
 # From, to, as (side of the box, its share of that side).
 ARROWS = (
     ("db", "right", "load", "left"),
@@ -27,7 +27,6 @@ ARROWS = (
     ("observe", "right", "plan", "left"),
     ("desired", "right", "plan", "left"),
     ("plan", "bottom", "apply", "top"),
-    ("plan", "top", "report", "bottom"),
 )
 STYLE = (
     "text{font:14px sans-serif;fill:#1b1f24;text-anchor:middle}.small{font-size:11.5px;fill:#4b5563}"
@@ -50,7 +49,8 @@ def svg() -> str:
     for start, side, end, other in ARROWS:
         (x1, y1), (x2, y2) = _point(boxes[start], side), _point(boxes[end], other)
         parts.append(f'<path d="M{x1},{y1} L{x2},{y2}" marker-end="url(#tip)" />')
-    parts.append('<path d="M640,267 L400,305 L214,282" marker-end="url(#tip)" stroke-dasharray="5 4" />')
+    parts.append('<path d="M715,294 V312 H115 V297" marker-end="url(#tip)" stroke-dasharray="5 4" />')
+    parts.append('<path d="M790,267 H812 V47 H794" marker-end="url(#tip)" />')
     for _, x, y, width, (title, text), kind in BOXES:
         middle = x + width // 2
         parts += [
