@@ -88,11 +88,14 @@ class OrphanKeeper:
         for state, count in counts.items():
             self._metrics.orphans.labels(state).set(count)
         self._metrics.foreign_rows.set(now.foreign)
-        seen = frozenset(one.orphan.key for one in judged)
-        for one in judged:
+        # A create that is about to be committed looks like an orphan once: it is not worth a warning.
+        before = self._before.orphans if self._before else ()
+        known = {one.key for one in before}
+        sure = [one for one in judged if one.prunable or one.orphan.key in known]
+        for one in sure:
             if one.orphan.key not in self._told:
                 LOG.warning("orphan: %s", text(one))
-        self._told = seen
+        self._told = frozenset(one.orphan.key for one in sure)
 
 
 def keeper_of(
