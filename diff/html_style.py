@@ -59,7 +59,7 @@ th, td {
 .whole { white-space: nowrap; }
 table.changes { table-layout: fixed; }
 table.changes th:nth-child(1) { width: 34%; } table.changes th:nth-child(2) { width: 30%; }
-table.changes th:nth-child(3) { width: 12%; }
+table.changes th:nth-child(3) { width: 15%; }
 table.rows { table-layout: fixed; } table.rows th:nth-child(1) { width: 36%; }
 del { background: var(--removed); text-decoration: line-through; display: block; }
 ins { background: var(--added); text-decoration: none; display: block; }
@@ -83,10 +83,10 @@ svg .DRAINING { fill: var(--info); } svg .OFFLINE, svg .NO_MONITOR, svg .UNKNOWN
 }
 @media print {
   @page { margin: 14mm 12mm; }
-  body { font-size: 11px; } main { max-width: none; padding: 0; }
+  html { font-size: 11px; } body { font-size: 1rem; } main { max-width: none; padding: 0; }
   article, .tile, tr, li { break-inside: avoid; } article { break-inside: auto; }
   h2, h3, h4 { break-after: avoid; } svg.drawing { max-width: 300px; break-inside: avoid; }
-  .beside { grid-template-columns: 300px minmax(0, 1fr); }
+  .beside { display: block; }
   details::details-content { content-visibility: visible; display: block; block-size: auto; }
   summary { list-style: none; } a { color: inherit; text-decoration: none; }
   * { -webkit-print-color-adjust: exact; print-color-adjust: exact; }

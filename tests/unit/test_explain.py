@@ -320,16 +320,40 @@ def test_limits_concern_the_load_balancer_and_the_release() -> None:
     )
 
 
-def test_limits_by_catalogue() -> None:
-    """A VIP that is the router's own address (B136), floating IPs of members (B134), SCTP monitors."""
+def test_vip_that_is_an_address_of_the_router_B136() -> None:
+    """Releases before 22.12 drop its traffic."""
     own = balancer([listener()], [pool()], vip=Vip("10.0.0.1", "vip-port", SUBNET, NETWORK))
     assert "vip_of_router" in limit_codes(own, "22.09.0")
     assert "vip_of_router" not in limit_codes(own, "22.12.0")
+    assert "vip_of_router" not in limit_codes(balancer(), "22.09.0")
+
+
+def test_hairpin_is_a_known_limit_B138() -> None:
+    """It cannot be mended from the Northbound database, so it is told."""
+    assert "hairpin_broken" in limit_codes(balancer(), "25.03.0")
+    assert "hairpin_broken" not in limit_codes(balancer(), "25.09.0")
+
+
+def test_limits_of_floating_ips_and_sctp() -> None:
+    """Floating IPs of members that must be central (B134), monitors that OVN does not run."""
     fips = {"10.0.0.21": ("203.0.113.99",)}
     plain = balancer([listener()], [pool([member(1)])])
     assert "member_fip_central" in limit_codes(plain, "23.03.0", member_fips=fips)
+    assert "member_fip_central" not in limit_codes(plain, "23.03.0")
     sctp = balancer([listener(protocol="SCTP")], [pool([member(1)], monitor(), protocol="SCTP")])
     assert "sctp_unmonitored" in limit_codes(sctp, "26.03.0")
+
+
+def test_stopped_instance_that_still_looks_online_B125(
+    neutron: SdkNeutron, fake_neutron: FakeNeutron
+) -> None:
+    """The monitor says online, the port is not ACTIVE: old releases miss that the instance was stopped."""
+    fake_neutron.listings = {"security-group-rules": [rule()]}
+    fake_neutron.store["ports"]["port-1"]["status"] = "DOWN"
+    found = explained(neutron, around=report_world.world(version="22.03.1"))
+    told = {one["id"]: one for one in found["members"]}
+    assert (told["m1"]["status"], codes(found, "m1")) == ("ONLINE", ["port_down!"])
+    assert "stopped_port_online" in {one["code"] for one in found["ovn"]["limits"]}
 
 
 # Pending
