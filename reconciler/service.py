@@ -7,18 +7,18 @@ of all of them; it decides nothing about rows. Source: architecture.md sections 
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from ovnlb.desired.model import LoadBalancer, Provisioning
 from ovnlb.diff.policy import Policy
 from ovnlb.observed.neutron_rows import port_fip
+from ovnlb.reconciler.account import about, condition
 from ovnlb.reconciler.connections import Connections, connect
+from ovnlb.reconciler.gauges import bind_gauges
 from ovnlb.reconciler.health_page import HealthPage
 from ovnlb.reconciler.interest import Interest
 from ovnlb.reconciler.journal import Journal
@@ -31,6 +31,7 @@ from ovnlb.reconciler.pacing import Committer, Pace
 from ovnlb.reconciler.port_memory import PortMemory
 from ovnlb.reconciler.ports import Ports
 from ovnlb.reconciler.queue import Priority, WorkQueue
+from ovnlb.reconciler.reloading import merged
 from ovnlb.reconciler.report import Reporter, Send
 from ovnlb.reconciler.resync import ListedFips, Resync
 from ovnlb.reconciler.rounds import Done, Means, Result
@@ -50,7 +51,6 @@ _STOP_PATIENCE = 30.0
 _REPORT_PATIENCE = 10.0
 # A thread that has not moved for so long has died or hangs.
 _BEAT = 120.0
-_SHOWN_ERRORS = 10
 # Intervals without a tick after which the scheduler is not waited for.
 _OVERDUE = 1.3
 
@@ -136,7 +136,7 @@ class Service:
         )
         self.socket = NudgeSocket(settings.nudge_socket, self.watch.nudged, self.answer)
         self.events = EventSource(self.queue, self.interest, self._request)
-        self._bind_metrics()
+        bind_gauges(self)
 
     def means(self, resync: bool) -> Means:
         """How a round reads and writes now."""
@@ -152,18 +152,6 @@ class Service:
     def _may_heal(self, lb: LoadBalancer) -> bool:
         """Whether a load balancer in ERROR may become ACTIVE; Neutron is asked only about those."""
         return lb.provisioning_status != Provisioning.ERROR or self.ports.vip_port_exists(lb)
-
-    def _bind_metrics(self) -> None:
-        metrics, bind = self.metrics, self.metrics.bind
-        for priority in Priority:
-            depth = partial(lambda wanted: self.queue.depth()[wanted], priority)
-            bind(metrics.queue_depth, depth, priority=priority.name.lower())
-        bind(metrics.failing_keys, self.queue.failing)
-        bind(metrics.oldest_pending, lambda: self.watch.oldest_pending)
-        bind(metrics.leader, lambda: float(self.leading))
-        bind(metrics.backlog, lambda: self.reporter.backlog)
-        bind(metrics.connected, lambda: float(self.connections.nb.connected), db="nb")
-        bind(metrics.connected, lambda: float(self.connections.southbound.connected), db="sb")
 
     # Life
 
@@ -254,16 +242,12 @@ class Service:
 
     def reload(self, new: Settings) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Take over what can be changed while running; names of what changed, and of what needs a restart."""
-        old, changed = self.settings, []
-        fields = [name for name in Settings.__dataclass_fields__ if name not in _NOT_COMPARED]
-        different = [name for name in fields if getattr(old, name) != getattr(new, name)]
-        if set(different) & {"poll_interval", "sweep_interval"}:
+        self.settings, changed, restart = merged(self.settings, new)
+        if {"poll_interval", "sweep_interval"} & set(changed):
             self.watch.intervals = Intervals(new.poll_interval, new.sweep_interval)
-        if "resync_interval" in different:
+        if "resync_interval" in changed:
             self._scheduler.reschedule_job("resync", trigger="interval", seconds=new.resync_interval)
-        changed = [name for name in different if name in RELOADABLE]
-        self.settings = _with(old, new, changed)
-        return tuple(changed), tuple(name for name in different if name not in RELOADABLE)
+        return changed, restart
 
     # What the parts tell each other
 
@@ -294,6 +278,7 @@ class Service:
     def _listing(self) -> Mapping[str, str]:
         neutron = self.connections.neutron
         neutron.refresh()
+        neutron.recheck_subnets()
         neutron.floating_ips(())
         return ListedFips(neutron, self._noted_fip)
 
@@ -327,18 +312,7 @@ class Service:
 
     def about(self, lb_id: str) -> Mapping[str, Any]:
         """What the service thinks of a load balancer; times in seconds, `at` since the epoch."""
-        state = self.queue.state(lb_id)
-        return {
-            "lb": lb_id,
-            "role": self.role,
-            "last": self.journal.as_dict(lb_id),
-            "pending_since": self.watch.pending_since(lb_id),
-            "queue": None if state is None else state.state,
-            "next_retry_in": None if state is None else round(state.due_in, 2),
-            "failures": 0 if state is None else state.failures,
-            "report_waits": self.reporter.holds(lb_id),
-            "report_error": self.reporter.last_error,
-        }
+        return about(self, lb_id)
 
     @property
     def role(self) -> str:
@@ -355,32 +329,8 @@ class Service:
 
     def ready(self) -> tuple[bool, Mapping[str, Any]]:
         """Whether the first pass is done (a follower: the replicas are complete), and how things are."""
-        errors = [f"{lb_id}: {text}" for lb_id, text in self.journal.errors().items()]
         nb = self.connections.nb
-        good = nb.connected and (self.first_pass.is_set() or not self.leading)
-        return good, {
-            "role": self.role,
-            "pid": os.getpid(),
-            "northbound": nb.connected,
-            "southbound": self.connections.southbound.connected,
-            "database": not self.watch.lost,
-            "last_full_pass_seconds": self.resync.age,
-            "load_balancers": len(self.interest),
-            "queue_depth": sum(self.queue.depth().values()),
-            "oldest_pending_seconds": round(self.watch.oldest_pending, 1),
-            "report_backlog": self.reporter.backlog,
-            "report_error": self.reporter.last_error,
-            "errors": errors[:_SHOWN_ERRORS],
-            "errors_omitted": max(0, len(errors) - _SHOWN_ERRORS),
-        }
-
-
-RELOADABLE = frozenset({"poll_interval", "sweep_interval", "resync_interval", "error_after"})
-_NOT_COMPARED = frozenset({"neutron_conf", "config_files", "database_option", "warnings"})
-
-
-def _with(old: Settings, new: Settings, names: Sequence[str]) -> Settings:
-    return replace(old, **{name: getattr(new, name) for name in names})
+        return nb.connected and (self.first_pass.is_set() or not self.leading), condition(self)
 
 
 def _join(threads: Sequence[threading.Thread], patience: float) -> None:
