@@ -55,6 +55,7 @@ def _keys(sighting: Sighting) -> frozenset[tuple[str, str]]:
 def _why(
     one: Orphan, now: Sighting, earlier: Collection[tuple[str, str]], grace: float, undated: bool
 ) -> str:
+    # A deleted load balancer does not make a port free that somebody uses.
     if one.held:
         return one.held
     if one.evidence is Evidence.DELETED:
@@ -108,12 +109,14 @@ def prune_plans(judged: Iterable[Judged]) -> tuple[Plan, ...]:
 
 
 def _plan(key: str, group: list[Orphan]) -> Plan:
+    """Deletions of rows, checked and verified like any other, and the ports as effects after them."""
     rows = tuple(one.row for one in group if one.row is not None)
     effects = tuple(_effect(one) for one in group if one.kind is not OrphanKind.ROW)
     return compare(NbState(), NbState(rows), lb_id=key, gone=Reason.ORPHAN, effects=effects)
 
 
 def _effect(one: Orphan) -> Effect:
+    """The effect that the executor of living load balancers' plans carries out, too."""
     if one.kind is OrphanKind.VIP_PORT:
         details: Mapping[str, Any] = {"lb_id": one.lb_id, "address": next(iter(one.addresses), None)}
         return Effect(DELETE_VIP_PORT, one.id, Phase.AFTER, Reason.ORPHAN, details)

@@ -78,6 +78,7 @@ def apply_once(
     `accept` lets only plans pass that were reviewed; nothing is pruned then. `pictured`: the report of
     what remains holds what a page draws.
     """
+    # An orphan with a VIP of a living one makes OVN's choice undefined: it goes before rows are written.
     pruned = Pruned() if accept else prune_deleted(found, wanted, say)
     done = tuple(_apply(found, wanted, progress, accept))
     unreported = report_once(done, StatusSocket(found.settings.sockets), found.statuses, say)
@@ -85,7 +86,10 @@ def apply_once(
 
 
 def plan_once(found: LiveInputs, wanted: Scope, progress: Progress = iter) -> Pass:
-    """The plans of everything in scope, as an `apply` would make them."""
+    """The plans of everything in scope, as an `apply` would make them.
+
+    With an `apply`'s knowledge of ports, so that its effects are told alike.
+    """
     graph = found.graph(wanted)
     return walk_all(graph, found.means(graph).world, progress)
 
@@ -138,6 +142,7 @@ def _apply(
     found: LiveInputs, wanted: Scope, progress: Progress, accept: Callable[[Plan], str] | None
 ) -> Iterator[Done]:
     """Batch by batch; one outcome a load balancer."""
+    # One reading names the ids; every round then reads its own load balancers again.
     graph = found.graph(wanted)
     ids = [lb.id for lb in graph.load_balancers] + [broken.id for broken in graph.broken]
     means = found.means(graph)
@@ -168,6 +173,7 @@ def document(once: Once) -> dict[str, Any]:
 
 
 def _plan(plan: Plan) -> dict[str, Any]:
+    """A plan that pruned; `name` is a load balancer's id or a health-monitor port's name."""
     return {
         "name": plan.lb_id,
         "changes": [report.change(change) for change in plan.changes],

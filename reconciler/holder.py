@@ -22,6 +22,7 @@ _CHUNK = 1000
 def take_lock(found: LiveInputs, steal: bool, say: Callable[[str], None]) -> bool:
     """Wait a moment for the lock, or take it from its holder; whether we have it."""
     nb = found.nb
+    # The server's answer to a request for a free lock takes a moment.
     if nb.wait_for(lambda: nb.has_lock, 0.2 if steal else _PATIENCE):
         return True
     if not steal:

@@ -30,6 +30,8 @@ ORPHANS = "orphans"
 
 @dataclass(frozen=True, slots=True)
 class _Request:
+    """What an operator asked for: orphans by `Orphan.key`, and the limits that the command was given."""
+
     keys: frozenset[tuple[str, str]]
     limits: PruneLimits
     undated: bool
@@ -72,10 +74,12 @@ class OrphanKeeper:
         if self._policy is Policy.SYNC:
             self._prune(of_deleted(judged), now, self._limits)
         self._tell(now, judged)
+        # Readings closer together than the grace would never confirm anything.
         if self._before is None or now.at - self._before.at >= self._grace:
             self._before = now
 
     def _prune(self, judged: Sequence[Judged], now: Sighting, limits: PruneLimits) -> None:
+        """Prune, and log what is refused or left; the next chore tries again."""
         done = prune(self._search, judged, now.ours, limits)
         if done.refused:
             LOG.error("orphans are not pruned: %s", done.refused)
@@ -83,6 +87,7 @@ class OrphanKeeper:
             LOG.warning("orphans of %s are left: %s", name, why)
 
     def _tell(self, now: Sighting, judged: Sequence[Judged]) -> None:
+        """Set the gauges, and warn once of every orphan that was seen before or is proven."""
         counts = {"prunable": sum(one.prunable for one in judged)}
         counts["reported"] = len(judged) - counts["prunable"]
         for state, count in counts.items():

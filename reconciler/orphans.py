@@ -96,6 +96,7 @@ class Search:
         return Sighting(at, orphans, alive + len(rows) + len(ports), self.database.newest(), foreign)
 
     def _register(self, living: frozenset[str], ids: Collection[str]) -> Register:
+        """What the database says of these ids, none of which was living a moment ago."""
         found = self.database.statuses(ids)
         deleted = {
             lb_id
@@ -116,6 +117,7 @@ class Search:
         return [found[port_id] for port_id in sorted(found)]
 
     def _port(self, port_id: str, known: Mapping[str, NeutronPort]) -> NeutronPort | None:
+        """A port by id, from the listing where it is in it: a user's own one never is."""
         return known.get(port_id) or (self.neutron.port(port_id) if port_id else None)
 
 
@@ -173,6 +175,7 @@ def prune(search: Search, judged: Sequence[Judged], ours: int, limits: PruneLimi
 
 
 def _still(search: Search, judged: Sequence[Judged]) -> list[Judged]:
+    """Those of which Octavia still knows nothing, by its word of now."""
     ids = {one.orphan.lb_id for one in judged if one.prunable and one.orphan.lb_id}
     found = search.database.statuses(ids)
     alive = {lb_id for lb_id, row in found.items() if row[0] != Provisioning.DELETED}

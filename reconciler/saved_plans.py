@@ -20,6 +20,7 @@ from ovnlb.reconciler.inputs import Scope
 
 FORMAT_VERSION = "1.0"
 KIND = "ovnlb plan"
+# How many differences of a load balancer are told, and how much of a value.
 _SHOWN = 3
 _LONGEST = 100
 _PARTS = {
@@ -113,6 +114,7 @@ def _filled(saved: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
 
 
 def _without_creation(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """The content without the effect that has made the port: it is done."""
     return {**parts, "effects": [effect for effect in parts["effects"] if effect[0] != CREATE_HM_PORT]}
 
 
@@ -128,6 +130,7 @@ def _differences(saved: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[s
 
 
 def _places(before: Any, after: Any, where: str) -> Iterator[str]:
+    """`column.key before -> after` for every value that differs, in the order of the keys."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in sorted(before.keys() | after.keys()):
             if before.get(key) != after.get(key):

@@ -1,4 +1,8 @@
-"""`ovnlb apply`: the whole walk of everything in scope, or of a saved plan, once."""
+"""`ovnlb apply`: the whole walk of everything in scope, or of a saved plan, once.
+
+Only the holder of the lock writes: without it the work is handed to the daemon of this host, and a
+saved plan, of which a daemon knows nothing, is not applied. Source: architecture.md section 7.
+"""
 
 from __future__ import annotations
 
@@ -70,6 +74,7 @@ def run(options: Namespace, pause: Callable[[float], None] = time.sleep) -> Exit
 
 
 def _saved(options: Namespace) -> SavedPlan | None:
+    """The saved plan that was named, None without one. Raises SavedPlanError."""
     if options.file is None:
         return None
     if options.lb or options.project:
@@ -78,6 +83,7 @@ def _saved(options: Namespace) -> SavedPlan | None:
 
 
 def _moved(found: LiveInputs, saved: SavedPlan) -> dict[str, str]:
+    """What has moved since, by load balancer id: asked before anything is done at all."""
     done = plan_once(found, saved.scope)
     return dict(saved.moved([one.plan for one in done.walked], [failure.lb_id for failure in done.failed]))
 

@@ -1,4 +1,8 @@
-"""`ovnlb orphans`: what is left of load balancers that are gone, and pruning it."""
+"""`ovnlb orphans`: what is left of load balancers that are gone, and pruning it.
+
+Listing reads once and asks for no lock. Pruning reads twice, works under the limits, and is done by
+whoever holds the lock: this process, else the daemon of the host. Source: architecture.md section 6.
+"""
 
 from __future__ import annotations
 
@@ -70,6 +74,7 @@ def run(
 
 
 def _forbidden(options: Namespace, wanted: Scope, policy: Policy) -> str:
+    """Why these options must not prune, before anything is connected; empty when they may."""
     if options.prune and wanted.partial:
         return "a part of the load balancers never prunes: use --prune without --lb and --project"
     if options.prune and policy is Policy.OBSERVE_ONLY:
@@ -78,11 +83,13 @@ def _forbidden(options: Namespace, wanted: Scope, policy: Policy) -> str:
 
 
 def _in_scope(one: Judged, wanted: Scope) -> bool:
+    """Whether a listing that is limited to some load balancers or a project shows it."""
     ids = not wanted.ids or one.orphan.lb_id in wanted.ids
     return ids and wanted.project in (None, one.orphan.project_id)
 
 
 def _limits(found: LiveInputs, options: Namespace) -> PruneLimits:
+    """The configured limits, each replaced by its option where that was given."""
     configured = found.settings.prune
     count = configured.max_count if options.prune_max_count is None else options.prune_max_count
     percent = configured.max_percent if options.prune_max_percent is None else options.prune_max_percent
@@ -90,11 +97,13 @@ def _limits(found: LiveInputs, options: Namespace) -> PruneLimits:
 
 
 def _prune(found: LiveInputs, search: Search, options: Namespace, pause: Callable[[float], None]) -> Exit:
+    """Confirm, prune what may go, and report what is left; see `run` for the exit codes."""
     limits, grace = _limits(found, options), found.settings.prune.grace
     sighting, judged = confirmed(search, grace, pause, undated=options.undated)
     judged = first_in_conflict(judged, torn_by(sighting.orphans, living_rows(found)))
     if not any(one.prunable for one in judged):
         done = Pruned()
+    # Refused before anybody is asked for the lock: a daemon must not be bothered with it.
     elif why := refusal(judged, sighting.ours, limits):
         done = Pruned(refused=why)
     elif holder.take_lock(found, options.take_lock, say):

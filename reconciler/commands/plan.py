@@ -1,4 +1,7 @@
-"""`ovnlb plan`: what differs, and what would be done about it. Writes nothing, asks for no lock."""
+"""`ovnlb plan`: what differs, and what would be done about it. Writes nothing, asks for no lock.
+
+With everything in scope it lists orphans, too: they count as a difference.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +42,7 @@ def run(options: Namespace) -> Exit:
     with inputs(options) as found:
         live = found if isinstance(found, LiveInputs) else None
         if live is not None and options.out:
+            # As an apply will plan: it knows more of ports than a process that only looks.
             done = plan_once(live, wanted, progress)
         else:
             done = walk_all(found.graph(wanted), found.world, progress)
