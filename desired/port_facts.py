@@ -59,8 +59,8 @@ class PortFact:
 class HmPort:
     """The health-monitor port of a subnet, its canonical address there, and who else is concerned.
 
-    users: the other load balancers whose rows send probes from that address. holders: other LSPs on
-    its switch that hold the address.
+    users: another load balancer whose rows send probes from that address, if there is one; not looked
+    for where this one uses the port itself. holders: other LSPs on its switch that hold the address.
     """
 
     subnet_id: str

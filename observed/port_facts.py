@@ -7,6 +7,7 @@ does not need is not looked up.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from itertools import islice
 
 from ovnlb.desired.addresses import canonical, in_network
 from ovnlb.desired.facts import NatEntry, Topology
@@ -113,16 +114,20 @@ def _hm_ports(
         if port is None:
             continue
         address = address_on(port, topo.subnets[subnet_id].cidr)
-        users: set[str] = set()
-        holders: tuple[str, ...] = ()
-        if address is not None:
-            users = {one for one in mapping_users(nb, address, port.switch) if not released(one, address)}
-            holders = nb.ports_with_address(port.switch or "", address)
+        users: Iterator[str] = iter(())
+        if address is not None and subnet_id not in wanted:
+            # Hundreds may use one port; whether any other does is all that a plan asks.
+            users = (
+                one
+                for one in mapping_users(nb, address, port.switch)
+                if one != lb.id and not released(one, address)
+            )
+        holders = () if address is None else nb.ports_with_address(port.switch or "", address)
         yield HmPort(
             subnet_id,
             port_fact(port),
             address,
-            tuple(sorted(users - {lb.id})),
+            tuple(islice(users, 1)),
             tuple(name for name in holders if name != port.name),
         )
 
