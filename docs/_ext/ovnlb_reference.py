@@ -18,6 +18,7 @@ from oslo_config import cfg
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from ovnlb.desired import ovn_limits
 from ovnlb.reconciler import cli
 from ovnlb.reconciler.options import GROUPS
 
@@ -113,6 +114,17 @@ class MetricList(_Written):
             yield f"| `{metric.name}` | {metric.kind} | {labels} | {metric.help} |"
 
 
+class Limits(_Written):
+    """The limits of OVN releases that `ovnlb show` knows."""
+
+    def lines(self) -> Iterator[str]:
+        """A table."""
+        yield from ("| OVN | limit | code |", "| --- | --- | --- |")
+        for limit in ovn_limits._LIMITS:
+            until = "every release" if limit.until is None else "before {}.{:02d}".format(*limit.until)
+            yield f"| {until} | {_plain(limit.text)} | `{limit.code}` |"
+
+
 class Output(SphinxDirective):
     """What `ovnlb ARGUMENTS` prints; files are named from the directory of the pages."""
 
@@ -133,5 +145,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("ovnlb-options", Options)
     app.add_directive("ovnlb-command", Command)
     app.add_directive("ovnlb-metrics", MetricList)
+    app.add_directive("ovnlb-limits", Limits)
     app.add_directive("ovnlb-output", Output)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

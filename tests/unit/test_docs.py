@@ -232,6 +232,24 @@ def test_warnings_are_explained() -> None:
     assert sorted(listed) == sorted(_warning_codes())
 
 
+def _finding_codes() -> set[str]:
+    """The first argument of every Finding about a load balancer or a member."""
+    calls = (
+        node
+        for path in [*(TOP / "desired").glob("*.py"), *(TOP / "diff").glob("*.py")]
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding"
+    )
+    return {str(call.args[0].value) for call in calls if isinstance(call.args[0], ast.Constant)}
+
+
+def test_findings_of_show_are_explained() -> None:
+    """Every code of a finding has its row; those about OVN's releases are listed from the code."""
+    listed = _first_cells(_section(_page("operations.md"), "Why is it so?"))
+    assert sorted(listed) == sorted(_finding_codes())
+    assert "{ovnlb-limits}" in _page("limits.md")
+
+
 def test_results_of_a_walk_are_explained() -> None:
     """The values of the label are those of the code."""
     row = re.search(
