@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields, make_dataclass
 from datetime import datetime
 from typing import Any
 
+from ovnlb.desired.addresses import canonical
 from ovnlb.desired.columns import COLUMNS as COLUMNS
 from ovnlb.desired.columns import Row
 from ovnlb.desired.jsonrows import MalformedRow as MalformedRow
@@ -120,11 +121,15 @@ def _load_balancer_order(row: Row) -> tuple[datetime, str]:
 
 def _why_broken(row: Row, vip: Vip | None) -> str | None:
     """Why a load balancer has no graph. One that is going away needs no VIP: it must not get stuck."""
-    if (vip is not None and vip.address) or row[5] in GOING:
+    if row[5] in GOING:
         return None
     if vip is None:
         return f"load balancer {row[0]} has no row in table vip"
-    return f"load balancer {row[0]} has no ip_address in its row of table vip"
+    if not vip.address:
+        return f"load balancer {row[0]} has no ip_address in its row of table vip"
+    if canonical(vip.address) is None:
+        return f"load balancer {row[0]} has ip_address {vip.address!r} in table vip, which is no IP address"
+    return None
 
 
 def _additional_vips(rows: Iterable[Row]) -> dict[str, tuple[Vip, ...]]:

@@ -5,6 +5,7 @@ A table is a list of objects, an object maps column to value; times are ISO 8601
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -25,6 +26,8 @@ DEFAULTS: Mapping[str, Any] = {
     "fall_threshold": 3,
 }
 NEEDED = frozenset({"protocol_port"})
+# Tables whose first column is not their whole key.
+_SHARED_FIRST = frozenset({"additional_vip"})
 
 
 class MalformedRow(ValueError):
@@ -55,7 +58,12 @@ def to_tuples(table: str, rows: Any) -> list[Row]:
     """
     if not isinstance(rows, Sequence) or isinstance(rows, str):
         raise MalformedRow(f"octavia table {table} is no list of rows")
-    return [_tuple(table, number, row) for number, row in enumerate(rows)]
+    found = [_tuple(table, number, row) for number, row in enumerate(rows)]
+    if table not in _SHARED_FIRST:
+        counts = Counter(row[0] for row in found)
+        for key in (key for key, count in counts.items() if count > 1):
+            raise MalformedRow(f"octavia table {table} has several rows with {COLUMNS[table][0]} {key}")
+    return found
 
 
 def _tuple(table: str, number: int, row: Any) -> Row:
@@ -80,7 +88,7 @@ def _value(where: str, column: str, row: Mapping[str, Any]) -> Any:
             return int(given)
         if column in TIMES:
             return _time(given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise MalformedRow(f"{where}: {column} cannot be {given!r}") from None
     if column not in BOOLEANS and not isinstance(given, str):
         raise MalformedRow(f"{where}: {column} cannot be {given!r}")

@@ -16,7 +16,8 @@ from ovnlb.desired.rows import LoadBalancerRow, NbState
 from ovnlb.diff import canon
 from ovnlb.diff.plan import Plan
 
-# The protocols that OVN runs health checks for.
+# The protocols that OVN balances (None: no child has one yet), and those that it runs health checks for.
+_SERVED = (None, "tcp", "udp", "sctp")
 _MONITORED = ("tcp", "udp")
 
 
@@ -44,6 +45,8 @@ def _label(row: LoadBalancerRow) -> str:
 
 
 def _refusals(row: LoadBalancerRow) -> Iterator[str]:
+    if row.protocol not in _SERVED:
+        yield f"OVN does not balance {row.protocol}, the protocol of a listener or pool"
     for key, value in sorted(row.vips.items()):
         yield from _bad_vip(key, value)
     for key, value in sorted(row.ip_port_mappings.items()):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 Row = Mapping[str, Any]
+OVSDB_KEY = "_uuid"
 
 
 class BundleError(ValueError):
@@ -24,20 +25,32 @@ def tables(part: str, content: Any, keyed_by: str) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {}
     for table, rows in content.items():
         if isinstance(rows, Mapping):
+            _check_columns(f"{part}.{table}", rows)
             continue
         if not isinstance(rows, list):
             raise BundleError(f"bundle: {part}.{table} must be a list of rows")
         for index, row in enumerate(rows):
             if not isinstance(row, Mapping) or not isinstance(row.get(keyed_by), str):
                 raise BundleError(f"bundle: {part}.{table}[{index}] must be an object with {keyed_by!r}")
+            if keyed_by == OVSDB_KEY:
+                _check_columns(f"{part}.{table}[{index}]", row)
         found[table] = rows
     return found
 
 
+def _check_columns(where: str, row: Row) -> None:
+    """No column of OVSDB holds anything inside the members of a set."""
+    for column, value in row.items():
+        if isinstance(value, list) and any(isinstance(item, list | Mapping) for item in value):
+            raise BundleError(f"bundle: {where}.{column} must be a value, a list of values or an object")
+
+
 def values(column: Any) -> tuple[Any, ...]:
-    """A set or optional column as a tuple: [], [x, y], x and null are all accepted."""
+    """A set or optional column as a tuple: [], [x, y], x and null are all accepted, an object is not."""
     if column is None:
         return ()
+    if isinstance(column, Mapping):
+        raise BundleError(f"bundle: {str(dict(column))[:80]} stands where a value or a list belongs")
     return tuple(column) if isinstance(column, list | tuple) else (column,)
 
 

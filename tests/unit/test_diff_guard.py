@@ -32,6 +32,7 @@ from ovnlb.diff.guard import guarded, refusals, warnings
         ({"ip_port_mappings": {"10.0.0.5": "p:x"}}, "the ip_port_mappings value p:x of 10.0.0.5 is not"),
         ({"ip_port_mappings": {"10.0.0.5": ":10.0.0.2"}}, "the ip_port_mappings value :10.0.0.2"),
         ({"health_checks": (check(), check())}, f"more than one health check has the vip {VIP}"),
+        ({"protocol": "http"}, "OVN does not balance http"),
         ({"health_checks": (check("10.0.0.10"),)}, "the health check vip 10.0.0.10 is not"),
     ],
 )
@@ -40,7 +41,7 @@ def test_refused(columns: Mapping[str, Any], words: str) -> None:
     texts = list(refusals(NbState((replace(RIGHT, **columns),))))
     assert len(texts) == 1
     assert words in texts[0]
-    assert texts[0].startswith(f"Load_Balancer {RIGHT.name} tcp: ")
+    assert texts[0].startswith(f"Load_Balancer {RIGHT.name} {columns.get('protocol', 'tcp')}: ")
 
 
 def test_right_rows_pass() -> None:

@@ -134,6 +134,16 @@ def test_load_balancer_without_address_is_broken_and_the_others_are_not(address:
     assert graph.find("lb3") is None
 
 
+@pytest.mark.parametrize("address", ["vip.example", "10.0.0.300", "10.0.0.10/24"])
+def test_load_balancer_whose_vip_is_no_address_is_broken(address: str) -> None:
+    """Else it would get rows that serve nothing, and be reported ONLINE."""
+    rows = full()
+    rows["vip"][0]["ip_address"] = address
+    [broken] = from_dicts(rows).broken
+    assert broken.id == "lb1"
+    assert address in broken.reason
+
+
 @pytest.mark.parametrize("status", ["PENDING_DELETE", "DELETED"])
 def test_load_balancer_that_goes_needs_no_vip(status: str) -> None:
     """Else a half-made load balancer could never be deleted."""
@@ -189,6 +199,10 @@ def test_times_are_naive_utc() -> None:
         ({"vip": [{"load_balancer_id": "a", "ip_address": 7}]}, "ip_address cannot be 7"),
         ({"load_balancer": [{"id": "a", "created_at": "today"}]}, "created_at cannot be 'today'"),
         ({"load_balancer": [{"id": "a"}, {"id": 3}]}, "row 1 of octavia table load_balancer has no id"),
+        ({"load_balancer": [{"id": "a"}, {"id": "a"}]}, "table load_balancer has several rows with id a"),
+        ({"vip": [{"load_balancer_id": "a"}] * 2}, "table vip has several rows with load_balancer_id a"),
+        ({"listener": [{"id": "li", "protocol_port": float("inf")}]}, "protocol_port cannot be inf"),
+        ({"load_balancer": [{"id": "a", "created_at": "0001-01-01T00:00+01:00"}]}, "created_at cannot be"),
     ],
 )
 def test_rows_that_are_none_are_named(rows: Any, text: str) -> None:
