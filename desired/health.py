@@ -8,7 +8,7 @@ Load_Balancer_Health_Check.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ovnlb.desired.addresses import bracketed, join_host_port
 from ovnlb.desired.facts import MonitorKey, Topology
@@ -31,8 +31,9 @@ class Mapped:
 class HealthRows:
     """What a row needs for its checks.
 
-    mapped: by member id, those whose LSP is known. portless: ids of the checked members without one.
-    hm_subnets: the subnets whose health-monitor port the mappings use.
+    mapped: by member id, those whose LSP is known, with the LSP that their address is mapped to.
+    portless: ids of the checked members without one. hm_subnets: the subnets whose health-monitor port
+    the mappings use.
     """
 
     checks: tuple[HealthCheckRow, ...] = ()
@@ -62,6 +63,7 @@ def health_rows(row: RowIntent, enabled: bool, addresses: Sequence[str], topo: T
     listened = [pool for pool in active if _listeners(row, pool, False)]
     mapped, warnings = _mapped(listened, topo)
     mappings, subnets, clashes = _mappings(mapped, topo)
+    mapped = {member_id: _as_mapped(entry, mappings) for member_id, entry in mapped.items()}
     portless = frozenset(
         backend.member.id
         for pool in listened
@@ -166,6 +168,11 @@ def _mappings(
         owner.setdefault(key, member_id)
         subnets[subnet_id] = None
     return mappings, tuple(subnets), warnings
+
+
+def _as_mapped(entry: Mapped, mappings: Mapping[str, str]) -> Mapped:
+    """The member with the LSP that OVN monitors for its address, which may be that of another member."""
+    return replace(entry, port=mappings[bracketed(entry.backend.address)].partition(":")[0])
 
 
 def _protocol_warnings(row: RowIntent, pools: Sequence[ServedPool]) -> Iterator[PlanWarning]:

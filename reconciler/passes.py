@@ -58,7 +58,7 @@ def _add_pictures(report: dict[str, Any], done: Pass) -> None:
 def status_messages(done: Pass) -> list[dict[str, Any]]:
     """The messages for Octavia once these plans are applied, in sending order."""
     updates = [
-        status_update(walked.lb, walked.desired.members, Outcome())
+        status_update(walked.lb, walked.desired.members, Outcome(vip_port=not walked.vip_port_missing))
         for walked in done.walked
         if not walked.plan.refused
     ]

@@ -19,6 +19,7 @@ from ovnlb.desired.health import PLACEHOLDER
 from ovnlb.desired.model import LoadBalancer, Provisioning
 from ovnlb.desired.verdicts import Outcome, StatusUpdate, status_update
 from ovnlb.diff.plan import Effect, Phase, Plan
+from ovnlb.diff.policy import Policy
 from ovnlb.observed.neutron_errors import NeutronRefused, NeutronUnavailable
 from ovnlb.observed.topology import subnet_ids
 from ovnlb.reconciler.apply import AppliedEach
@@ -145,9 +146,12 @@ def _walk_again(ids: Sequence[str], states: Mapping[str, _State], means: Means) 
 def _walk(state: _State, lb: LoadBalancer, means: Means) -> None:
     state.lb, state.walked = lb, None
     state.walked = walk(lb, means.world, means.fips)
-    refused = (*state.walked.plan.refused, means.accept(state.walked.plan))
-    if any(refused):
-        state.done = _over(state, Result.REFUSED, "; ".join(filter(None, refused)))
+    plan, unaccepted = state.walked.plan, means.accept(state.walked.plan)
+    if plan.refused or unaccepted:
+        # What the guard refuses is this load balancer's own failure, and must not leave it PENDING.
+        guard = not unaccepted and means.world.policy is not Policy.OBSERVE_ONLY
+        result = Result.TERMINAL if guard else Result.REFUSED
+        state.done = _over(state, result, "; ".join(filter(None, (*plan.refused, unaccepted))))
 
 
 def _first_effects(state: _State, means: Means) -> bool:

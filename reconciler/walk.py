@@ -50,12 +50,16 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """One load balancer, walked up to its plan."""
+    """One load balancer, walked up to its plan.
+
+    vip_port_missing: it is in ERROR, and its VIP port has gone, so that it stays there.
+    """
 
     lb: LoadBalancer
     topology: Topology
     desired: Desired
     plan: Plan
+    vip_port_missing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,8 @@ def walk(lb: LoadBalancer, world: World, fips: Mapping[str, str] | None = None) 
         topo = replace(topo, hm_ports=world.ports.hm_ports(topo.hm_ports, topo.subnets))
     want = desired_state(lb, topo, world.health(), drain=world.drain)
     have = observe(world.nb, lb.id)
-    if _has_lost_its_vip_port(lb, have, world.nb):
+    lost = _has_lost_its_vip_port(lb, have, world.nb)
+    if lost:
         want = _nothing_but_waiting(want, lb)
     work = _neutron_work(lb, topo, want, have, world)
     found = compare(
@@ -100,7 +105,7 @@ def walk(lb: LoadBalancer, world: World, fips: Mapping[str, str] | None = None) 
         warnings=(*want.warnings, *work.warnings, *_fip_warnings(world, lb, fips)),
         waiting=want.waiting,
     )
-    return Walked(lb, topo, want, guarded(_with_work(found, work, world.policy)))
+    return Walked(lb, topo, want, guarded(_with_work(found, work, world.policy)), lost)
 
 
 def _in_use(nb: NorthboundSource, lb_id: str, uuid: str) -> bool:

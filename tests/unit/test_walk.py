@@ -9,7 +9,8 @@ import pytest
 from ovnlb.desired.facts import Health
 from ovnlb.desired.graph import from_dicts
 from ovnlb.observed.bundle import BundleNeutron, BundleNorthbound
-from ovnlb.reconciler.walk import Walked, World, walk, walk_all
+from ovnlb.reconciler.passes import status_messages
+from ovnlb.reconciler.walk import Pass, Walked, World, walk, walk_all
 from scenario_files import Step, load_scenario
 
 
@@ -50,6 +51,14 @@ def test_lb_in_error_without_vip_port_gets_no_row(
     plan = walked(status, ports, rows).plan
     assert bool(plan.changes) is writes
     assert any("vip_port_missing" in name for name in plan.waiting) is waits
+
+
+@pytest.mark.parametrize(("ports", "healed"), [(False, False), (True, True)])
+def test_plan_promises_no_heal_without_vip_port(ports: bool, healed: bool) -> None:
+    """The messages of `plan --with statuses` are those that `apply` would send."""
+    done = Pass((walked("ERROR", ports, False),))
+    told = [record for message in status_messages(done) for record in message.get("loadbalancers", ())]
+    assert any(record.get("provisioning_status") == "ACTIVE" for record in told) is healed
 
 
 def test_rows_that_exist_are_kept_right() -> None:
