@@ -21,6 +21,7 @@ from ovnlb.observed.bundle_neutron import BundleNeutron
 from ovnlb.observed.sb import bundle_health
 from ovnlb.reconciler.inputs import Scope, scoped
 from ovnlb.reconciler.walk import World
+from ovnlb.reconciler.whole_file import write_whole
 
 FORMAT_VERSION = "1.0"
 PARTS = ("octavia", "neutron", "nb", "sb")
@@ -42,15 +43,15 @@ def read_bundle(path: str) -> dict[str, Any]:
 
 
 def write_bundle(path: str, parts: Mapping[str, Any]) -> None:
-    """Write a bundle to a file, `-` for standard output; complete or not at all."""
+    """Write a bundle to a file, `-` for standard output; complete or not at all. Raises BundleError."""
     text = json.dumps({"format_version": FORMAT_VERSION, **parts}, indent=1, sort_keys=True) + "\n"
     if path == "-":
         sys.stdout.write(text)
         return
-    target = Path(path)
-    partial = target.with_name(target.name + ".part")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(target)
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        raise BundleError(f"bundle {path}: {error}") from None
 
 
 class BundleInputs:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import Any
 
-from ovnlb.reconciler.exits import Exit
+from ovnlb.reconciler.exits import Exit, OutputError
 
 # Command -> one line of help; the module of that name in ovnlb.reconciler.commands does the work.
 COMMANDS = {
@@ -29,6 +29,7 @@ COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code of section 7."""
+    _open_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
     options = parser(_named(arguments)).parse_args(arguments)
     logging.basicConfig(
@@ -44,7 +45,11 @@ def guarded(command: Callable[[], int]) -> int:
         return command()
     except BrokenPipeError:
         # The reader of our report has gone; do not complain on a closed stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
+        return Exit.ERROR
+    except OutputError as error:
+        print(f"ovnlb: {error}", file=sys.stderr)
+        _drop_output()
         return Exit.ERROR
     except KeyboardInterrupt:
         print("ovnlb: interrupted", file=sys.stderr)
@@ -54,6 +59,18 @@ def guarded(command: Callable[[], int]) -> int:
             raise
         print(f"ovnlb: {error}", file=sys.stderr)
         return Exit.ERROR
+
+
+def _drop_output() -> None:
+    """What is left in the buffer goes nowhere when the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _open_streams() -> None:
+    """A stream that our caller closed is empty, and its number is nobody else's."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for the process
 
 
 def is_known(error: Exception) -> bool:

@@ -16,6 +16,10 @@ class Exit(IntEnum):
     REFUSED = 3
 
 
+class OutputError(Exception):
+    """Standard output does not take what a command has to say; the text says why."""
+
+
 def plan_exit(summary: Mapping[str, Any]) -> Exit:
     """Of a report's summary: an error wins over a refusal, a refusal over a difference."""
     if summary["errors"]:

@@ -17,6 +17,7 @@ from ovnlb.diff.effects import CREATE_HM_PORT
 from ovnlb.diff.fingerprint import content, fills_placeholder, text_of
 from ovnlb.diff.plan import Plan
 from ovnlb.reconciler.inputs import Scope
+from ovnlb.reconciler.whole_file import write_whole
 
 FORMAT_VERSION = "1.0"
 KIND = "ovnlb plan"
@@ -77,13 +78,8 @@ def save(path: str, plans: Iterable[Plan], scope: Scope, failed: Iterable[str] =
         "plans": {plan.lb_id: content(plan) for plan in plans},
         "failed": sorted(failed),
     }
-    target = Path(path)
-    partial = target.with_name(f"{target.name}.part")
     try:
-        partial.write_text(
-            json.dumps(document, indent=1, sort_keys=True, default=str) + "\n", encoding="utf-8"
-        )
-        partial.replace(target)
+        write_whole(path, json.dumps(document, indent=1, sort_keys=True, default=str) + "\n")
     except OSError as error:
         raise SavedPlanError(f"saved plan {path}: {error}") from None
 

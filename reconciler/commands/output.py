@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import sys
 from collections.abc import Iterable, Iterator, Sized
@@ -13,9 +14,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ovnlb.diff import html, markdown, render, report
+from ovnlb.reconciler.exits import OutputError
 
 FORMATS = ("text", "json", "markdown", "html")
 Item = TypeVar("Item")
+
+# Control characters but for tabs, line ends and the colours of our own.
+_STEERING = re.compile(r"(?!\x1b\[[0-9;]*m)[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 # Shorter passes are over before a bar could be read.
 _PROGRESS_FROM = 200
@@ -44,9 +49,37 @@ def made() -> str:
 
 
 def emit(text: str) -> None:
-    """Print a report."""
-    sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
-    sys.stdout.flush()
+    """Print a report. Raises OutputError, or BrokenPipeError when its reader has gone."""
+    whole = text if text.endswith("\n") else f"{text}\n"
+    try:
+        sys.stdout.write(printable(whole, sys.stdout.encoding or "utf-8"))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"standard output: {error}") from None
+
+
+def printable(text: str, encoding: str) -> str:
+    """The text with what would steer a terminal, or is not in the encoding, as escapes that JSON has too.
+
+    Names and addresses are their users' text; of escape sequences only colours are let through.
+    """
+    shown = _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    try:
+        shown.encode(encoding)
+    except UnicodeEncodeError:
+        return "".join(_escaped(char, encoding) for char in shown)
+    return shown
+
+
+def _escaped(char: str, encoding: str) -> str:
+    try:
+        char.encode(encoding)
+    except UnicodeEncodeError:
+        units = char.encode("utf-16-be", "surrogatepass")
+        return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+    return char
 
 
 def say(text: str) -> None:

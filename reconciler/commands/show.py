@@ -13,7 +13,7 @@ from ovnlb.reconciler.commands.show_text import text
 from ovnlb.reconciler.exits import Exit, plan_exit
 from ovnlb.reconciler.explained import explanation
 from ovnlb.reconciler.graph_document import graph
-from ovnlb.reconciler.inputs import Inputs, Scope
+from ovnlb.reconciler.inputs import Inputs, Scope, UnknownLoadBalancer
 from ovnlb.reconciler.live import LiveInputs
 from ovnlb.reconciler.nudge_socket import ask
 from ovnlb.reconciler.passes import pass_document
@@ -48,6 +48,10 @@ def shown(found: Inputs, lb_id: str) -> dict[str, Any]:
     """The document of one load balancer. Raises UnknownLoadBalancer."""
     live = found if isinstance(found, LiveInputs) else None
     done = walk_all(found.graph(Scope((lb_id,))), found.world)
+    if not done.walked and not done.failed:
+        raise UnknownLoadBalancer(
+            f"load balancer {lb_id}: DELETED in the Octavia database; ovnlb orphans lists what is left of it"
+        )
     document = pass_document(done, with_desired=True)
     document |= {"found": report.state(NbState()), "graph": {}, "explain": {}}
     for walked in done.walked:

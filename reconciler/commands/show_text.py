@@ -85,7 +85,7 @@ def _state_lines(title: str, state: dict[str, Any] | None) -> list[str]:
 
 
 def _graph_lines(lb: dict[str, Any]) -> list[str]:
-    lines = [f"Load balancer {lb['id']} {lb['name'] or ''} {_said(lb)}"]
+    lines = [f"Load balancer {lb['id']} {value(lb['name']) if lb['name'] else ''} {_said(lb)}"]
     for vip in lb["vips"]:
         fip = f", floating IP {vip['fip']}" if vip["fip"] else ""
         lines.append(f"  VIP {vip['address']} (port {vip['port_id']}, subnet {vip['subnet_id']}{fip})")
