@@ -97,11 +97,26 @@ def read(path: str) -> SavedPlan:
         raise SavedPlanError(
             f"saved plan {path}: format_version {version} is not readable, {FORMAT_VERSION} is"
         )
-    scope, plans = found.get("scope"), found.get("plans")
+    scope, plans, failed = found.get("scope"), found.get("plans"), found.get("failed") or []
     if not isinstance(scope, dict) or not isinstance(plans, dict):
         raise SavedPlanError(f"saved plan {path}: scope or plans are missing")
-    ids = tuple(map(str, scope.get("load_balancers") or ()))
-    return SavedPlan(Scope(ids, scope.get("project")), plans, tuple(found.get("failed") or ()))
+    ids, project = scope.get("load_balancers") or [], scope.get("project")
+    if not (_texts(ids) and _texts(failed) and isinstance(project, str | None)):
+        raise SavedPlanError(f"saved plan {path}: scope or failed are no lists of ids")
+    for lb_id, plan in plans.items():
+        if not _is_content(plan):
+            raise SavedPlanError(f"saved plan {path}: the plan of load balancer {lb_id} is damaged")
+    return SavedPlan(Scope(tuple(ids), project), plans, tuple(failed))
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _is_content(plan: Any) -> bool:
+    """Whether it has the parts of `content`, as far as they are taken apart here."""
+    effects = plan.get("effects") if isinstance(plan, dict) else None
+    return isinstance(effects, list) and all(isinstance(one, list) and one for one in effects)
 
 
 def _filled(saved: Mapping[str, Any], now: Mapping[str, Any]) -> bool:

@@ -13,13 +13,14 @@ import pytest
 
 from ovnlb.desired.facts import Health, MonitorKey
 from ovnlb.desired.graph import from_dicts
+from ovnlb.diff.plan import Plan
 from ovnlb.observed.bundle import BundleNeutron, BundleNorthbound
 from ovnlb.observed.bundle_form import BundleError
 from ovnlb.reconciler.bundles import write_bundle
 from ovnlb.reconciler.cli import main
 from ovnlb.reconciler.commands.output import printable
 from ovnlb.reconciler.inputs import Scope
-from ovnlb.reconciler.saved_plans import SavedPlanError, save
+from ovnlb.reconciler.saved_plans import SavedPlanError, read, save
 from ovnlb.reconciler.walk import World, walk
 
 LB = "1b000000-0000-4000-8000-000000000001"
@@ -175,6 +176,29 @@ def test_file_that_cannot_be_written_is_named(tmp_path: Path, place: str) -> Non
         save(path, [], Scope())
     assert [file.name for file in tmp_path.iterdir()] == ["folder"]
     assert Path("/dev/full").is_char_device()
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"plans": {LB: 3}},
+        {"plans": {LB: {}}},
+        {"plans": {LB: {"effects": [3]}}},
+        {"scope": {"load_balancers": 3}},
+        {"scope": {"project": [LB]}},
+        {"failed": 3},
+        {"scope": None},
+    ],
+)
+def test_damaged_saved_plan_is_named(tmp_path: Path, part: dict[str, Any]) -> None:
+    """It is refused before anything is connected to."""
+    file = tmp_path / "saved.plan"
+    save(str(file), [Plan(LB)], Scope())
+    whole = json.loads(file.read_text())
+    assert read(str(file)).accept(Plan(LB)) == ""
+    file.write_text(json.dumps({**whole, **part}))
+    with pytest.raises(SavedPlanError, match=r"saved\.plan"):
+        read(str(file))
 
 
 def test_link_is_written_through(tmp_path: Path) -> None:
