@@ -9,7 +9,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from importlib import metadata
-from typing import Any
+from typing import Any, NoReturn
 
 from ovnlb.reconciler.exits import Exit, OutputError
 
@@ -91,9 +91,18 @@ def _named(arguments: Sequence[str]) -> str | None:
     return next((word for word in arguments if not word.startswith("-")), None)
 
 
+class Parser(ArgumentParser):
+    """A parser whose refusals end with the code of an error: argparse's own one means "differs" here."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and what is wrong with the arguments, and exit."""
+        self.print_usage(sys.stderr)
+        self.exit(Exit.ERROR, f"{self.prog}: error: {message}\n")
+
+
 def parser(command: str | None = None) -> ArgumentParser:
     """The parser. Options are read from the module of `command` alone: importing all is slow."""
-    top = ArgumentParser(prog="ovnlb", description="Octavia load balancers on OVN, reconciled.")
+    top = Parser(prog="ovnlb", description="Octavia load balancers on OVN, reconciled.")
     top.add_argument("--version", action="version", version=f"ovnlb {metadata.version('ovnlb')}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in COMMANDS.items():

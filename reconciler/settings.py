@@ -130,6 +130,9 @@ def _parsed(config_files: Sequence[str], config_dirs: Sequence[str], **searched:
         conf(arguments, project=PROJECT, prog=PROGRAM, **searched)
     except (cfg.Error, OSError) as error:
         raise SettingsError(f"configuration: {str(error).strip()}") from error
+    except UnicodeDecodeError as error:
+        files = ", ".join((*config_files, *config_dirs)) or f"a file ({SEARCHED})"
+        raise SettingsError(f"configuration: {files} is no UTF-8 text: {error}") from error
     return conf
 
 

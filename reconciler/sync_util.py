@@ -6,16 +6,15 @@ Its exit code tells whether anything is left different: 0 only when nothing is.
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
 from collections.abc import Sequence
 
 from ovnlb.reconciler import cli
 from ovnlb.reconciler.commands.options import add_config
 
 
-def parser() -> ArgumentParser:
+def parser() -> cli.Parser:
     """The command's options."""
-    made = ArgumentParser(
+    made = cli.Parser(
         prog="octavia-ovn-db-sync-util",
         description="Make OVN's Northbound load balancers equal to Octavia's (the same as ovnlb apply).",
     )

@@ -16,6 +16,7 @@ from ovnlb.desired.graph import from_dicts
 from ovnlb.diff.plan import Plan
 from ovnlb.observed.bundle import BundleNeutron, BundleNorthbound
 from ovnlb.observed.bundle_form import BundleError
+from ovnlb.reconciler import sync_util
 from ovnlb.reconciler.bundles import write_bundle
 from ovnlb.reconciler.cli import main
 from ovnlb.reconciler.commands.output import printable
@@ -163,6 +164,30 @@ def test_streams_that_take_nothing(tmp_path: Path, redirection: str, code: int, 
         True,
         bool(words),
     )
+
+
+@pytest.mark.parametrize("arguments", [[], ["bogus"], ["show"], ["plan", "--format", "pdf"]])
+def test_wrong_arguments_end_as_an_error(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """2 says "differs": a slip of the pen in a monitoring script must not."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 1
+    assert "usage: ovnlb" in capsys.readouterr().err
+
+
+def test_wrong_arguments_of_the_sync_util_end_as_an_error() -> None:
+    """Its exit code is that of `ovnlb apply`."""
+    with pytest.raises(SystemExit) as ended:
+        sync_util.main(["--bogus"])
+    assert ended.value.code == 1
+
+
+def test_configuration_that_is_no_text_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """oslo.config says neither which file it is nor that it is one."""
+    file = tmp_path / "octavia.conf"
+    file.write_bytes(b"\xff\xfe[database]")
+    assert main(["plan", "--config-file", str(file)]) == 1
+    assert f"configuration: {file} is no UTF-8 text" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("place", ["folder", "missing/file", "/dev/full"])
