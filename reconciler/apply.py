@@ -6,6 +6,7 @@ Source: architecture.md section 5; the checks are in `ovnlb.reconciler.write`.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ from ovnlb.reconciler.errors import (
     refuses_persistent_uuids,
 )
 from ovnlb.reconciler.write import Writer
+
+LOG = logging.getLogger(__name__)
 
 _COMMENT_LENGTH = 1000
 
@@ -92,6 +95,9 @@ def apply_each(nb: NbReplica, plans: Sequence[Plan], *, stamp: bool = False) -> 
             failed[plan.lb_id] = down = error
         except (StalePlan, Terminal) as error:
             failed[plan.lb_id] = error
+        except Exception as error:  # a fault of ours, too, must not stop the next
+            LOG.exception("load balancer %s cannot be written", plan.lb_id)
+            failed[plan.lb_id] = Terminal(f"{type(error).__name__}: {error}")
     return AppliedEach(applied, failed, sum(each.transactions for each in applied.values()))
 
 
