@@ -1,6 +1,7 @@
 """Every recorded step reported to Octavia: nothing stays PENDING, no message is refused.
 
-The messages are applied as octavia-driver-agent does (tests/driver_updater.py). For the scenarios of
+The messages are applied as octavia-driver-agent does (tests/driver_updater.py, which
+tests/octavia_api/test_recorded_messages.py compares with Octavia's own code). For the scenarios of
 health, floating IPs and members the operating statuses are compared with the recorded ones; what
 differs is in tests/cases/status_exceptions.json with its number of architecture.md section 10.
 """
@@ -8,22 +9,15 @@ differs is in tests/cases/status_exceptions.json with its number of architecture
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from driver_updater import ORDER, DriverUpdater
-from ovnlb.desired.compute import desired_state
-from ovnlb.desired.facts import Health, MonitorKey
-from ovnlb.desired.graph import from_dicts
-from ovnlb.desired.verdicts import messages
-from ovnlb.observed.bundle import BundleNeutron, BundleNorthbound
-from ovnlb.observed.topology import topology
-from ovnlb.reconciler.rounds import SETTLED
-from recorded_world import monitor_event, world_of
-from scenario_files import Step, load_scenario, scenario_names
+from recorded_reports import reports
+from scenario_files import Step, scenario_names
 from servers.neutron import FakeNeutron, serving
 
 EXCEPTIONS_FILE = Path(__file__).parents[1] / "cases" / "status_exceptions.json"
@@ -37,34 +31,13 @@ def server() -> Iterator[FakeNeutron]:
         yield found
 
 
-def health_of(step: Step, told: Mapping[MonitorKey, str]) -> Health:
-    """The recordings ran without northd: a backend is alive unless a recorded event says otherwise."""
-    nb, neutron = BundleNorthbound(step.nb()), BundleNeutron(step.neutron)
-    monitors: dict[MonitorKey, str] = {}
-    for lb in from_dicts(step.octavia or {}).load_balancers:
-        expected = desired_state(lb, topology(nb, neutron, lb), Health()).monitors
-        monitors |= {key: told.get(key, "online") for key in expected}
-    return Health(monitors, complete=True)
-
-
 def reported(name: str, server: FakeNeutron) -> Iterator[tuple[Step, DriverUpdater]]:
     """Every step with Octavia rows, and Octavia's tables after our messages."""
-    before: Step | None = None
-    told: dict[MonitorKey, str] = {}
-    for step in load_scenario(name).steps:
-        told |= monitor_event(step)
-        if step.octavia is not None:
-            world = world_of(step, before, server)
-            world.health = health_of(step, told)
-            done = world.play().values()
-            assert {one.result for one in done if one.result != "gone"} <= SETTLED, [
-                one.error for one in done
-            ]
-            octavia = DriverUpdater(step.octavia)
-            for message in messages([one.update for one in done if one.update is not None]):
-                octavia.update(message)
-            yield step, octavia
-        before = step
+    for step, sent in reports(name, server):
+        octavia = DriverUpdater(step.octavia or {})
+        for message in sent:
+            octavia.update(message)
+        yield step, octavia
 
 
 def differences(name: str, step: Step, octavia: DriverUpdater) -> Iterator[dict[str, Any]]:

@@ -95,9 +95,14 @@ def ovnlb() -> Path:
     return venv
 
 
+def octavia() -> Path:
+    """Octavia alone, whether ovnlb is installed there or not: for its driver-agent."""
+    return _ensure("octavia-api", tuple(one for one in OPENSTACK if not one.startswith("neutron")))
+
+
 def octavia_api() -> Path:
     """Octavia alone with ovnlb from this checkout: what a suite needs that fakes Neutron and Keystone."""
-    venv = _ensure("octavia-api", tuple(one for one in OPENSTACK if not one.startswith("neutron")))
+    venv = octavia()
     _run([*_installer(venv), "-c", str(CONSTRAINTS), str(CHECKOUT)])
     _run([*_installer(venv), "--force-reinstall", "--no-deps", str(CHECKOUT)])
     return venv
