@@ -26,25 +26,32 @@ class NudgeSocket:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._socket.bind(str(path))
-        self._socket.setblocking(False)
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(str(path))
+        self.socket.setblocking(False)
 
     def received(self) -> list[str | None]:
         """The load balancers of the nudges that have arrived since the last question."""
-        found = []
+        return [named_in(datagram) for datagram in self.datagrams()]
+
+    def datagrams(self) -> Iterator[bytes]:
+        """The datagrams that have arrived since the last question."""
         while True:
             try:
-                datagram = self._socket.recv(4096)
+                yield self.socket.recv(4096)
             except BlockingIOError:
-                return found
-            read = nudge.decode(datagram)
-            assert read is not None, datagram
-            assert len(datagram) <= nudge.MAX_BYTES
-            found.append(read.lb_id)
+                return
 
     def close(self) -> None:
-        self._socket.close()
+        self.socket.close()
+
+
+def named_in(datagram: bytes) -> str | None:
+    """The load balancer that a nudge names; AssertionError when the datagram is no nudge."""
+    read = nudge.decode(datagram)
+    assert read is not None, datagram
+    assert len(datagram) <= nudge.MAX_BYTES
+    return read.lb_id
 
 
 @contextmanager

@@ -1,4 +1,8 @@
-"""A private octavia-api with our driver: gunicorn, MariaDB, Neutron and Keystone over HTTP from memory."""
+"""A private octavia-api with our driver, and all that it needs to be a cloud.
+
+gunicorn, MariaDB and Octavia's driver-agent, both OVN databases and `ovnlb run`; Neutron and Keystone
+over HTTP from memory.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,18 @@ import json
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pymysql
 
-from driver_world import NudgeSocket
-from octavia_api.standin import StandIn
+from octavia_api.reconciling import Comparison, Northbound, NudgeRelay
 from servers.keystone import FakeKeystone, endpoint, network
 from servers.mariadb import MariaDb
 from servers.neutron import FakeNeutron
+from servers.ovsdb import OvsdbServer, wait_until
 from stack import settings
 from stack.processes import Processes
 from stack.services import answers, serve
@@ -53,7 +58,9 @@ class Reply:
         return str(self.body.get("faultstring") or self.body.get("debuginfo") or self.body)
 
 
-def configuration(directory: Path, port: int, database: str, keystone: FakeKeystone) -> settings.Sections:
+def configuration(
+    directory: Path, port: int, database: str, keystone: FakeKeystone
+) -> dict[str, dict[str, Any]]:
     """octavia.conf: Octavia authenticates towards Neutron, inheriting [service_auth]; users are believed.
 
     auth_strategy `noauth` would switch quotas off, `testing` takes the identity headers as they are.
@@ -81,18 +88,36 @@ def configuration(directory: Path, port: int, database: str, keystone: FakeKeyst
         "service_auth": keystone.options,
         "neutron": {"region_name": "RegionOne", "valid_interfaces": "internal"},
         "oslo_messaging": {"topic": "octavia_prov"},
+        "ovnlb": {"nudge_socket": run / "relay.sock"},
     }
 
 
+def of_the_service(api: settings.Sections, directory: Path, nb: str, sb: str, page: int) -> settings.Sections:
+    """The same for `ovnlb run`; between the API's nudges and it a relay takes notes."""
+    ours = {
+        "nudge_socket": directory / "run" / "ovnlb.sock",
+        "providers": "ovn,ovnlb",
+        "metrics_listen": f"127.0.0.1:{page}",
+    }
+    return {**api, "ovn": {"ovn_nb_connection": nb, "ovn_sb_connection": sb}, "ovnlb": ours}
+
+
 class Octavia:
-    """The running API, its database, its Neutron and the socket that it nudges."""
+    """The running API, its databases, its Neutron with `cloud`, and the service that reconciles."""
 
     def __init__(
-        self, directory: Path, venv: Path, mariadb: MariaDb, neutron: FakeNeutron, workers: int
+        self,
+        directory: Path,
+        venv: Path,
+        mariadb: MariaDb,
+        neutron: FakeNeutron,
+        northbound: tuple[OvsdbServer, OvsdbServer],
+        cloud: Mapping[str, Any],
+        workers: int,
     ) -> None:
         self.directory, self.venv, self.neutron, self.workers = directory, venv, neutron, workers
-        self.mariadb, self.schema = mariadb, mariadb.create_octavia()
-        (self.port,) = settings.free_ports(1)
+        self.mariadb, self.schema, self.cloud = mariadb, mariadb.create_octavia(), cloud
+        self.port, self.page = settings.free_ports(2)
         for name in ("run", "logs", "tmp"):
             (directory / name).mkdir()
         environment = {
@@ -103,14 +128,27 @@ class Octavia:
         }
         self.processes = Processes(directory / "logs", environment)
         self.keystone = FakeKeystone([network([endpoint("internal", neutron.url), *ELSEWHERE])])
-        sections = configuration(directory, self.port, mariadb.url(self.schema), self.keystone)
-        self.conf = directory / "octavia.conf"
-        self.conf.write_text(settings.render(sections).replace("%", "%%"))
-        self.nudges = NudgeSocket(directory / "run" / "ovnlb.sock")
-        self.standin = StandIn(mariadb.url(self.schema), directory / "run", neutron)
+        self.sections = configuration(directory, self.port, mariadb.url(self.schema), self.keystone)
+        self.conf, self.service_conf = directory / "octavia.conf", directory / "ovnlb.conf"
+        nb, sb = northbound
+        self.service = of_the_service(self.sections, directory, nb.remote, sb.remote, self.page)
+        self.nudges = NudgeRelay(directory / "run" / "relay.sock", directory / "run" / "ovnlb.sock")
+        self.nb = Northbound(nb, cloud)
+        neutron.told = self.nb.told
+        self._read = 0
 
     def start(self) -> None:
-        """driver-agent and API; returns when the API answers."""
+        """driver-agent, service and API; returns when all of them answer."""
+        self.service_conf.write_text(settings.render(self.service).replace("%", "%%"))
+        service = [str(self.venv / "bin" / "ovnlb"), "run", "--config-file", str(self.service_conf)]
+        self.processes.start("ovnlb", service)
+        self.start_octavia()
+        self.processes.wait_for("ovnlb", lambda: answers(f"http://127.0.0.1:{self.page}/readyz"), 120)
+        self.comparison = Comparison(self.service_conf)
+
+    def start_octavia(self) -> None:
+        """driver-agent and API alone."""
+        self.conf.write_text(settings.render(self.sections).replace("%", "%%"))
         self.processes.start(
             "driver-agent", [str(self.venv / "bin" / "octavia-driver-agent"), "--config-file", str(self.conf)]
         )
@@ -131,8 +169,38 @@ class Octavia:
         """Stops what was started."""
         self.processes.stop_all()
         self.nudges.close()
-        self.standin.close()
         self.keystone.close()
+
+    def reset(self, *ports: dict[str, Any]) -> None:
+        """The cloud as it was made, with these ports more; nothing noted."""
+        self.neutron.faults.clear()
+        self.neutron.load({**self.cloud, "ports": [*self.cloud["ports"], *ports]})
+        self.nb.load(self.neutron.dump()["ports"])
+        self.neutron.calls.clear()
+        self.nudges.received()
+
+    def ports(self) -> list[dict[str, Any]]:
+        """Neutron's ports that are not the cloud's."""
+        return [port for port in self.neutron.dump()["ports"] if port not in self.cloud["ports"]]
+
+    def pending(self) -> list[tuple[Any, ...]]:
+        """Everything that is PENDING below load balancers that are not DELETED."""
+        tables = ("load_balancer", "listener", "pool", "member", "health_monitor", "l7policy")
+        one = "SELECT id, provisioning_status FROM {} WHERE provisioning_status LIKE 'PENDING%%'"
+        return self.rows(" UNION ALL ".join(one.format(table) for table in tables))
+
+    def settle(self, seconds: float = 30) -> None:
+        """Wait until the service has ended everything that is PENDING and no row differs from the desired."""
+        wait_until(lambda: not self.pending(), "everything to settle", seconds, 0.02)
+        wait_until(lambda: not self.comparison.differences(), "the rows to be as desired", seconds, 0.02)
+
+    def complaints(self) -> list[str]:
+        """What the service has logged as an error since the last question."""
+        with (self.directory / "logs" / "ovnlb.out").open(errors="replace") as log:
+            log.seek(self._read)
+            lines = log.readlines()
+            self._read = log.tell()
+        return [line for line in lines if " ERROR " in line or "Traceback" in line]
 
     def request(self, method: str, path: str, body: dict[str, Any] | None = None) -> Reply:
         """One request below /v2."""

@@ -17,21 +17,17 @@ class User:
 
     def __init__(self, octavia: Octavia) -> None:
         self.octavia = octavia
+        self.lb = ""
 
-    def does(
-        self, method: str, path: str, kind: str | None = None, lb: str | None = None, **body: Any
-    ) -> Any:
-        """One accepted request: 2xx, the LB (or one of them) PENDING and nudged, then settled."""
+    def does(self, method: str, path: str, kind: str | None = None, **body: Any) -> Any:
+        """One accepted request: 2xx, the load balancer nudged once; settled when this returns."""
         reply = self.octavia.lbaas(method, path, {kind: body} if kind else (body or None))
         assert reply.status in (200, 201, 202, 204), reply.text
         made = reply.body.get(kind or "", {})
-        nudged = self.octavia.nudges.received()
-        pending = self.octavia.rows("SELECT id FROM load_balancer WHERE provisioning_status LIKE 'PENDING%%'")
-        assert len(pending) == 1, "the request leaves exactly one load balancer pending"
-        assert nudged == [lb or pending[0][0]]
-        if method != "DELETE" and kind:
-            assert made["provisioning_status"].startswith("PENDING")
-        self.octavia.standin.settle()
+        if (method, kind) == ("POST", "loadbalancer"):
+            self.lb = str(made["id"])
+        assert self.octavia.nudges.received() == [self.lb]
+        self.octavia.settle()
         return made
 
     def sees(self, path: str, kind: str) -> Any:
@@ -72,12 +68,15 @@ def leftovers(octavia):
 def is_clean(octavia):
     assert leftovers(octavia) == {}
     assert in_use(octavia) == {}
-    assert octavia.neutron.dump() == {**octavia.neutron.dump(), "ports": [], "subnets": CLOUD["subnets"]}
+    assert octavia.ports() == []
+    assert octavia.neutron.dump()["subnets"] == CLOUD["subnets"]
+    tables = octavia.nb.server.dump("Load_Balancer", "Load_Balancer_Health_Check", "Logical_Switch_Port")
+    assert [len(rows) for rows in tables.values()] == [0, 0, len(CLOUD["ports"])]
 
 
 def test_every_object_type(user, octavia):
     lb = user.load_balancer()
-    (port,) = octavia.neutron.dump()["ports"]
+    (port,) = octavia.ports()
     assert (port["name"], port["device_owner"]) == (f"ovn-lb-vip-{lb}", "ovn-lb:vip")
     shown = user.sees(f"/loadbalancers/{lb}", "loadbalancer")
     assert (shown["vip_port_id"], shown["vip_subnet_id"], shown["vip_network_id"]) == (
@@ -152,10 +151,10 @@ def test_single_call_and_cascade_delete(user, octavia, provider):
     lb = user.load_balancer(provider=provider, listeners=listeners, additional_vips=[{"subnet_id": SUBNET6}])
     shown = user.sees(f"/loadbalancers/{lb}", "loadbalancer")
     assert [len(shown[kind]) for kind in ("listeners", "pools", "additional_vips")] == [2, 1, 1]
-    assert [p["name"] for p in octavia.neutron.dump()["ports"]] == [
-        f"ovn-lb-vip-{lb}",
-        f"ovn-lb-vip-additional-1-{lb}",
-    ]
+    names = {f"ovn-lb-vip-{lb}", f"ovn-lb-vip-additional-1-{lb}", f"ovn-lb-hm-{SUBNET}"}
+    assert {p["name"] for p in octavia.ports()} == names
+    checks = {str(row["protocol"]): len(row["health_check"]) for row in octavia.nb.balancers()}
+    assert checks == {"['tcp']": 2, "['udp']": 0}, "one for each VIP of the monitored listener"
     tree = octavia.lbaas("GET", f"/loadbalancers/{lb}/status").body["statuses"]["loadbalancer"]
     assert "PENDING" not in str(tree)
     assert set(in_use(octavia)) == set(QUOTAS)
@@ -212,12 +211,13 @@ def test_users_own_vip_port_survives(user, octavia):
         "network_id": NETWORK,
         "device_id": "",
         "device_owner": "",
+        "mac_address": "fa:16:3e:00:00:50",
         "fixed_ips": [{"subnet_id": SUBNET, "ip_address": "10.0.0.50"}],
         "status": "DOWN",
     }
-    octavia.neutron.load({**CLOUD, "ports": [port]})
+    octavia.reset(port)
     body = {"vip_port_id": port["id"], "project_id": PROJECT, "provider": "ovn"}
     lb = user.does("POST", "/loadbalancers", "loadbalancer", **body)
     assert (lb["vip_address"], lb["vip_port_id"]) == ("10.0.0.50", port["id"])
     user.does("DELETE", f"/loadbalancers/{lb['id']}")
-    assert octavia.neutron.dump()["ports"] == [port]
+    assert octavia.ports() == [port]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from octavia_api.api import PROJECT
-from octavia_api.conftest import CLOUD, NETWORK, SUBNET, SUBNET6
+from octavia_api.conftest import NETWORK, SUBNET, SUBNET6
 from octavia_api.test_lifecycle import User, in_use, is_clean
 
 OVN = "OVN provider does not support"
@@ -17,10 +17,10 @@ ACTION = "Provider 'ovn' does not support a requested action: "
 MONITOR = {"delay": 5, "timeout": 3, "max_retries": 2}
 
 
-@pytest.fixture
-def tree(octavia):
+@pytest.fixture(scope="class")
+def tree(octavia_of_class):
     """A load balancer with a listener, a pool and a member, all ACTIVE."""
-    user = User(octavia)
+    user = User(octavia_of_class)
     lb = user.load_balancer()
     listener = user.does(
         "POST", "/listeners", "listener", loadbalancer_id=lb, protocol="TCP", protocol_port=80
@@ -172,17 +172,21 @@ def _fill(text, ids):
     return text
 
 
-@pytest.mark.parametrize(("method", "path", "body", "sentence"), REFUSALS)
-def test_refusal_is_501_and_changes_nothing(octavia, tree, method, path, body, sentence):
-    before = octavia.rows("SELECT id, provisioning_status, updated_at FROM load_balancer")
-    counts = in_use(octavia)
-    octavia.nudges.received()
-    reply = octavia.lbaas(method, _fill(path, tree), filled(body, tree))
-    assert reply.status == 501, reply.text
-    assert reply.text.startswith(sentence)
-    assert octavia.nudges.received() == []
-    assert octavia.rows("SELECT id, provisioning_status, updated_at FROM load_balancer") == before
-    assert in_use(octavia) == counts
+class TestRefusals:
+    """On one load balancer, which none of them changes."""
+
+    @pytest.mark.parametrize(("method", "path", "body", "sentence"), REFUSALS)
+    def test_refusal_is_501_and_changes_nothing(self, octavia_of_class, tree, method, path, body, sentence):
+        octavia = octavia_of_class
+        before = octavia.rows("SELECT id, provisioning_status, updated_at FROM load_balancer")
+        counts = in_use(octavia)
+        octavia.nudges.received()
+        reply = octavia.lbaas(method, _fill(path, tree), filled(body, tree))
+        assert reply.status == 501, reply.text
+        assert reply.text.startswith(sentence)
+        assert octavia.nudges.received() == []
+        assert octavia.rows("SELECT id, provisioning_status, updated_at FROM load_balancer") == before
+        assert in_use(octavia) == counts
 
 
 def single_call(octavia, **children):
@@ -241,7 +245,7 @@ def test_l7_policy_in_a_single_call_ends_in_error_and_holds_nothing_up(octavia):
         assert reply.text == f"{ACTION}This provider does not support creating l7policies."
         return
     assert reply.status == 201, reply.text
-    octavia.standin.settle()
+    octavia.settle()
     assert octavia.rows("SELECT provisioning_status FROM l7policy") == [("ERROR",)]
     assert octavia.rows(
         "SELECT provisioning_status FROM load_balancer WHERE id = %s", reply.body["loadbalancer"]["id"]
@@ -259,11 +263,11 @@ def test_port_of_a_creation_that_octavia_itself_rolls_back_bears_the_marks_of_an
         assert reply.status == 403, reply.text
     finally:
         octavia.rows("UPDATE quotas SET listener = NULL WHERE project_id = %s", PROJECT)
-    (port,) = octavia.neutron.dump()["ports"]
+    (port,) = octavia.ports()
     lb_id = port["device_id"].removeprefix("lb-")
     assert port["name"] == f"ovn-lb-vip-{lb_id}"
     assert octavia.rows("SELECT * FROM load_balancer WHERE id = %s", lb_id) == []
-    octavia.neutron.load(CLOUD)
+    octavia.reset()
     is_clean(octavia)
 
 
@@ -273,16 +277,18 @@ def test_taken_vip_address_is_409_with_neutrons_words_B012_B013(octavia):
         "name": "vm",
         "network_id": NETWORK,
         "device_id": "vm",
+        "device_owner": "compute:nova",
+        "mac_address": "fa:16:3e:00:00:09",
         "fixed_ips": [{"subnet_id": SUBNET, "ip_address": "10.0.0.9"}],
     }
-    octavia.neutron.load({**CLOUD, "ports": [port]})
+    octavia.reset(port)
     reply = single_call(octavia, vip_address="10.0.0.9")
     assert reply.status == 409
     assert reply.text == (
         f"The VIP IP address is already in use: IP address 10.0.0.9 already allocated in subnet {SUBNET}"
     )
-    assert octavia.neutron.dump()["ports"] == [port]
-    octavia.neutron.load(CLOUD)
+    assert octavia.ports() == [port]
+    octavia.reset()
     is_clean(octavia)
 
 
@@ -340,7 +346,7 @@ def cells(table):
 def judged(octavia, reply, answer):
     if answer == "accepted":
         assert reply.status == 201, reply.text
-        octavia.standin.settle()
+        octavia.settle()
         octavia.lbaas("DELETE", f"/loadbalancers/{reply.body['loadbalancer']['id']}?cascade=true")
     elif answer == "octavia":
         assert reply.status == 400, reply.text

@@ -77,6 +77,8 @@ class FakeNeutron:
         self.ids: list[str] = []
         self.page_size: int | None = None  # Neutron's pagination_max_limit
         self.listings: dict[str, list[dict[str, Any]]] = {}  # by path, what can only be listed
+        # Told of each call that was answered, before the answer goes out.
+        self.told: Callable[[Call], None] = lambda call: None
         self._lock = threading.RLock()
         self.load(seed or {})
         self._server = _Server(("127.0.0.1", 0), _handler(self))
@@ -330,7 +332,9 @@ def _handler(neutron: FakeNeutron) -> type[BaseHTTPRequestHandler]:
                     reply = {"NeutronError": {"type": error.kind, "message": error.message, "detail": ""}}
                 reply = deepcopy(reply)
                 inner = next(iter(body.values())) if body else None
-                neutron.calls.append(Call(method, path, query, inner, status, reply))
+                call = Call(method, path, query, inner, status, reply)
+                neutron.calls.append(call)
+                neutron.told(call)
             return status, reply
 
         def _reply(self, status: int, reply: Any) -> None:

@@ -44,12 +44,12 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def wait_until(condition: Any, what: str, patience: float = _PATIENCE) -> Any:
+def wait_until(condition: Any, what: str, patience: float = _PATIENCE, pause: float = 0.005) -> Any:
     """Poll until `condition()` is true and return its value; AssertionError naming `what` after that."""
     deadline = time.monotonic() + patience
     while not (value := condition()):
         assert time.monotonic() < deadline, f"waited {patience} s in vain for {what}"
-        time.sleep(0.005)
+        time.sleep(pause)
     return value
 
 
