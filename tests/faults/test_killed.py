@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import signal
 
 import pytest
 
 from clouds import cloud, lb_id
-from faults.failing_daemon import STAGES
+from faults.failing_daemon import STAGES, Daemons
 from faults.operations import assert_whole, delete_balancer, start_cloud, update_member
-from service_world import Daemon
+from faults.rounds import ROUNDS
 
-ROUNDS = int(os.environ.get("OVNLB_FAULT_ROUNDS", "20"))
 QUIET = {"resync_interval": 3600, "sweep_interval": 3600}
+
+
+@pytest.fixture(scope="module")
+def daemons():
+    made = Daemons()
+    yield made
+    made.close()
 
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("stage", STAGES)
-def test_killed_and_restarted(world, stage, tmp_path):
+def test_killed_and_restarted(world, daemons, stage, tmp_path):
     start_cloud(world, cloud(ROUNDS + 1, pools=1, members=2))
     with world.service(**QUIET) as service:
         assert_whole(world, service)
@@ -30,13 +35,7 @@ def test_killed_and_restarted(world, stage, tmp_path):
         else:
             assert update_member(world, number) > 0
         mark = tmp_path / f"{stage}-{number}"
-        daemon = Daemon(
-            world.config(**QUIET), "-m", "faults.failing_daemon", str(world.config(**QUIET)), stage, str(mark)
-        )
-        try:
-            assert daemon.process.wait(60) == -signal.SIGKILL, daemon.log[-2000:]
-        finally:
-            daemon.kill()
+        assert daemons.run(world.config(**QUIET), stage, mark) == -signal.SIGKILL
         assert mark.read_text() == stage, "another stage was hit"
         pending = world.status(lb_id(number))
         if stage != "during_report":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from contextlib import ExitStack
@@ -13,13 +12,13 @@ import pytest
 from clouds import cloud, lb_id
 from faults.operations import Load, assert_whole, start_cloud, update_member
 from faults.raft import cluster_nb
+from faults.rounds import ROUNDS
 from ovnlb.observed.idl import connect_nb
 from servers.ovsdb import wait_until
 from service_world import service_world
 
 SIZE = 12
 QUIET = {"resync_interval": 3600, "sweep_interval": 3600}
-CHANGES = int(os.environ.get("OVNLB_FAULT_ROUNDS", "20"))
 
 
 def start(world) -> None:
@@ -77,7 +76,7 @@ def test_raft_leaders_change_under_load(raft_world):
     with world.daemon(**QUIET) as first, world.service(**QUIET) as second:
         first.await_log("starting with")
         with Load(world, SIZE) as load:
-            for number in range(CHANGES):
+            for number in range(ROUNDS):
                 done = load.operations
                 if number % 2:
                     world.nb.snapshot_leader()
