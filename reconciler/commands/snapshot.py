@@ -7,6 +7,8 @@ from typing import Any
 
 from ovnlb.desired.octavia import read_tables
 from ovnlb.observed import dump
+from ovnlb.observed.port_facts import mapping_users
+from ovnlb.observed.source import NorthboundSource
 from ovnlb.reconciler.bundles import write_bundle
 from ovnlb.reconciler.commands.options import add_inputs, scope, settings
 from ovnlb.reconciler.commands.output import progress, say
@@ -37,10 +39,11 @@ def bundle_parts(found: LiveInputs, done: Pass, wanted: Scope) -> dict[str, Any]
     """The parts of the bundle, all read from the replicas that the plan was made from."""
     ids = tuple(walked.lb.id for walked in done.walked) + tuple(failure.lb_id for failure in done.failed)
     octavia = read_tables(found.engine, found.settings.providers, ids if wanted.partial else None)
+    kept = {*ids, *neighbours(found.nb, done)} if wanted.partial else None
     return {
         "octavia": octavia,
         "neutron": neutron_part(done),
-        "nb": dump.northbound(found.nb, ports_used(found, done), set(ids) if wanted.partial else None),
+        "nb": dump.northbound(found.nb, ports_used(found.nb, done), kept),
         "sb": dump.southbound(found.sb) if found.sb is not None else {},
     }
 
@@ -63,13 +66,28 @@ def neutron_part(done: Pass) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def ports_used(found: LiveInputs, done: Pass) -> set[str]:
-    """Names of the LSPs that the plans looked at: VIPs', members' and health monitors'."""
+def neighbours(nb: NorthboundSource, done: Pass) -> set[str]:
+    """The other load balancers that decide about ports and floating IPs of these: they share them."""
+    names: set[str] = set()
+    for walked in done.walked:
+        for subnet, address in walked.topology.hm_ports.items():
+            port = nb.hm_port(subnet)
+            names.update(mapping_users(nb, address, port.switch if port else None))
+        for _, address in walked.topology.member_ports:
+            names.update(use.load_balancer for use in nb.fip_member_uses(address))
+    return names
+
+
+def ports_used(nb: NorthboundSource, done: Pass) -> set[str]:
+    """Names of the LSPs that the plans looked at: VIPs', members' and health monitors' with their sharers."""
     names: set[str] = set()
     for walked in done.walked:
         names.update(vip.port_id for vip in walked.lb.vips if vip.port_id)
         names.update(name for holders in walked.topology.member_ports.values() for name in holders)
         for subnet in walked.topology.subnets:
-            if (port := found.nb.hm_port(subnet)) is not None:
+            if (port := nb.hm_port(subnet)) is not None:
                 names.add(port.name)
+                for address in port.addresses:
+                    names.update(nb.ports_with_address(port.switch or "", address))
+                    names.update(use.logical_port for use in nb.mapping_sources(address))
     return names

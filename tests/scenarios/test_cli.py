@@ -180,6 +180,51 @@ def test_snapshot_gives_the_same_plan_offline(cloud: Cloud, tmp_path: Path) -> N
     assert cloud.run("plan", "--from", str(one))[0] == 0
 
 
+def test_snapshot_of_one_load_balancer_knows_who_shares_its_ports(cloud: Cloud, tmp_path: Path) -> None:
+    """Its health monitor goes, another load balancer's still probes from the same port: the port stays."""
+    step = load_scenario("two_lbs_same_network").steps[9]
+    assert step.octavia is not None
+    subnet, member = step.octavia["member"][0]["subnet_id"], step.octavia["member"][0]["ip_address"]
+    monitors = [
+        {"id": str(uuid.uuid4()), "pool_id": pool["id"], "type": "TCP", "provisioning_status": status}
+        for pool, status in zip(step.octavia["pool"], ("PENDING_DELETE", "ACTIVE"), strict=True)
+    ]
+    write_tables(writer(cloud.database), {**step.octavia, "health_monitor": monitors})
+    vm = next(row for row in step.topology["Logical_Switch_Port"] if member in str(row["addresses"]))
+    ids = {
+        "neutron:port_name": f"ovn-lb-hm-{subnet}",
+        "neutron:device_owner": "ovn-lb-hm:distributed",
+        "neutron:device_id": f"ovn-lb-hm-{subnet}",
+    }
+    port = {"name": str(uuid.uuid4()), "type": "localport", "addresses": "fa:16:3e:aa:00:09 10.0.0.9"}
+    balancer = {
+        "name": step.octavia["load_balancer"][1]["id"],
+        "ip_port_mappings": ["map", [[member, f"{vm['name']}:10.0.0.9"]]],
+    }
+    cloud.nb.transact(
+        {
+            "op": "insert",
+            "table": "Logical_Switch_Port",
+            "row": {**port, "external_ids": ["map", list(map(list, ids.items()))]},
+            "uuid-name": "hm",
+        },
+        {
+            "op": "mutate",
+            "table": "Logical_Switch",
+            "where": [["name", "==", step.topology["Logical_Switch"][0]["name"]]],
+            "mutations": [["ports", "insert", ["named-uuid", "hm"]]],
+        },
+        {"op": "insert", "table": "Load_Balancer", "row": balancer},
+    )
+    live = cloud.run("plan", "--lb", LB, "--format", "json")[1]
+    bundle = str(tmp_path / "one.json")
+    assert cloud.run("snapshot", "--lb", LB, "--out", bundle)[0] == 0
+    offline = cloud.run("plan", "--from", bundle, "--format", "json")[1]
+    effects = [effect["kind"] for part in json.loads(live)["load_balancers"] for effect in part["effects"]]
+    assert "delete_hm_port" not in effects
+    assert json.loads(offline)["load_balancers"] == json.loads(live)["load_balancers"]
+
+
 def test_statuses_in_sending_order(cloud: Cloud) -> None:
     """`plan --with statuses` lists the messages that octavia-lib would take, the LB's record last."""
     document = json.loads(cloud.run("plan", "--with", "statuses", "--format", "json")[1])
