@@ -28,6 +28,9 @@ from ovnlb.reconciler.walk import Pass, walk_all
 # Load balancers in one transaction: northd works as long for one as for hundreds.
 BATCH = 200
 
+# What needs no more work; a load balancer that has gone meanwhile is none.
+_ENDS = SETTLED | {Result.GONE}
+
 Say = Callable[[str], None]
 Progress = Callable[[Iterable[Any]], Iterable[Any]]
 
@@ -50,7 +53,7 @@ class Once:
     def failures(self) -> list[str]:
         """What did not end as it should, one line each."""
         lines = [f"{name}: {why}" for name, why in self.pruned.failed.items()]
-        lines += [f"{one.lb_id}: {one.result}: {one.error}" for one in self.done if one.result not in SETTLED]
+        lines += [f"{one.lb_id}: {one.result}: {one.error}" for one in self.done if one.result not in _ENDS]
         return lines
 
     @property
