@@ -14,8 +14,7 @@ from functools import lru_cache
 _CACHE = 1 << 18
 
 
-@lru_cache(maxsize=_CACHE)
-def canonical(address: str) -> str | None:
+def uncached_canonical(address: str) -> str | None:
     """The canonical spelling of an IPv4 or IPv6 address, None when the text is not one.
 
     Brackets and surrounding blanks are dropped. IPv4 is strict dotted quad without leading zeros
@@ -30,6 +29,9 @@ def canonical(address: str) -> str | None:
         return socket.inet_ntop(socket.AF_INET6, socket.inet_pton(socket.AF_INET6, text))
     except (OSError, UnicodeEncodeError, ValueError):
         return None
+
+
+canonical = lru_cache(maxsize=_CACHE)(uncached_canonical)
 
 
 def _canonical_v4(text: str) -> str | None:

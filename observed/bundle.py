@@ -121,8 +121,8 @@ class BundleNorthbound:
             switch=self._port_switch.get(row["_uuid"]) or external_ids.get(neutron_rows.NETWORK_NAME) or None,
             addresses=addresses,
             mac=mac,
-            external_ids=external_ids,
-            options=mapping(row.get("options")),
+            external_ids=neutron_rows.kept(external_ids, neutron_rows.PORT_KEYS),
+            options=neutron_rows.kept(mapping(row.get("options")), neutron_rows.PORT_OPTIONS),
             enabled=first(row.get("enabled")) is not False,
         )
 

@@ -13,14 +13,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 from ovs import jsonrpc
-from ovs.db import custom_index, idl
+from ovs.db import idl
 from ovsdbapp.backend import ovs_idl
 from ovsdbapp.backend.ovs_idl import connection
 
-from ovnlb.observed import datum
+from ovnlb.observed import datum, plain_rows
 from ovnlb.observed.commit import Commit
 from ovnlb.observed.framing import adopt_session
 from ovnlb.observed.polling import Link
@@ -32,6 +33,7 @@ LOG = logging.getLogger(__name__)
 LOCK_NAME = "neutron_ovn_octavia_event_lock"
 RELOADED = "reloaded"
 _CLOSE_PATIENCE = 10.0
+_YIELD = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,19 @@ class RowEvent:
 Listener = Callable[[RowEvent], None]
 
 
-class _Rows(custom_index.IndexedRows):  # type: ignore[misc]
-    """A table's rows that say when they are all dropped: the IDL sends no notices of that."""
+class _Rows(dict[Any, Any]):
+    """A table's rows that say when they are all dropped: the IDL sends no notices of that.
+
+    A plain dict: python-ovs' own keeps indexes that nobody here uses, at three times the cost.
+    """
+
+    __slots__ = ("table",)
+    # python-ovs updates the indexes at each write of a column
+    indexes: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+
+    def __init__(self, table: Any) -> None:
+        super().__init__()
+        self.table = table
 
     def clear(self) -> None:
         super().clear()
@@ -71,9 +84,18 @@ class _Rows(custom_index.IndexedRows):  # type: ignore[misc]
 class ReplicaIdl(connection.OvsdbIdl):  # type: ignore[misc]
     """An IDL whose rows change only under `guard`."""
 
-    def __init__(self, endpoint: Endpoint, helper: Any, **options: Any) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        helper: Any,
+        plain: Mapping[str, plain_rows.Plain] | None = None,
+        **options: Any,
+    ) -> None:
+        self.plain, self._yields = plain or {}, 0
         super().__init__(endpoint.remotes, helper, **options)
-        adopt_session(self._session)
+        tables = {name: self.tables[name] for name, plain in self.plain.items() if plain.whole}
+        self._whole = {name: plain_rows.PlainTable(table, self.plain[name]) for name, table in tables.items()}
+        adopt_session(self._session, {name: table.ready for name, table in self._whole.items()})
         self.endpoint, self.guard, self.complete = endpoint, threading.RLock(), threading.Event()
         self.loads = 0
         self.on_row: Callable[[str, Any], None] = lambda event, row: None
@@ -110,6 +132,46 @@ class ReplicaIdl(connection.OvsdbIdl):  # type: ignore[misc]
                 listener(event)
             except Exception:  # a listener's fault must not stop the replica
                 LOG.exception("a listener failed on %s of %s %s", event.event, event.table, event.uuid)
+
+    # Rows and columns that are only read are kept as plain values. The names are python-ovs' private ones.
+
+    def _Idl__process_update2(self, table: Any, uuid: Any, update: Any) -> Any:  # noqa: N802
+        if (whole := self._whole.get(table.name)) is not None:
+            return whole.update2(uuid, update)
+        return super()._Idl__process_update2(table, uuid, update)
+
+    def _Idl__process_update(self, table: Any, uuid: Any, old: Any, new: Any) -> Any:  # noqa: N802
+        if (whole := self._whole.get(table.name)) is not None:
+            return whole.update1(uuid, new)
+        return super()._Idl__process_update(table, uuid, old, new)
+
+    def _Idl__row_update(self, table: Any, row: Any, values: Any) -> Any:  # noqa: N802
+        changed = False
+        for name in self._plain_columns(table, values):
+            row._data[name] = plain_rows.cell(table.columns[name].type, values.pop(name))
+            changed = True
+        for name in [name for name in values if name in table.columns and table.columns[name].type.is_map()]:
+            row._data[name] = plain_rows.datum_of(table.columns[name].type, values.pop(name))
+            changed = True
+        return super()._Idl__row_update(table, row, values) or changed
+
+    def _Idl__apply_diff(self, table: Any, row: Any, difference: Any) -> Any:  # noqa: N802
+        old = {}
+        for name in self._plain_columns(table, difference):
+            kind, old[name] = table.columns[name].type, tuple(datum.members(row, name))
+            new = plain_rows.cell(kind, difference.pop(name))
+            row._data[name] = plain_rows.changed(kind, old[name], new)
+        return super()._Idl__apply_diff(table, row, difference) | old
+
+    def _plain_columns(self, table: Any, values: Any) -> tuple[str, ...]:
+        plain = self.plain.get(table.name)
+        return () if plain is None else tuple(name for name in plain.columns if name in values)
+
+    def cooperative_yield(self) -> None:
+        """Called for every row of an update; other threads get their turn now and then."""
+        self._yields += 1
+        if self._yields % _YIELD == 0:
+            time.sleep(0)
 
     def notify(self, event: str, row: Any, updates: Any = None) -> None:
         """Called by the IDL for each changed row, once the whole update is in."""
@@ -290,14 +352,18 @@ def prepare(
     tables: Mapping[str, Columns],
     lock: bool | str = False,
     leader_only: bool = True,
+    plain: Mapping[str, plain_rows.Plain] | None = None,
 ) -> ReplicaIdl:
     """The IDL of these tables, not started yet. `lock`: True for LOCK_NAME, or a name.
+
+    plain: by table, what is never written and kept as plain values.
 
     Raises Unreachable and WrongDatabase.
     """
     made = ReplicaIdl(
         endpoint,
         _schema_helper(endpoint, database, tables),
+        plain,
         probe_interval=int(endpoint.probe_interval * 1000),
         leader_only=leader_only,
     )

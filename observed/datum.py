@@ -2,6 +2,7 @@
 
 `Row.__getattr__` merges an open transaction's changes and copies; reading the committed `_data` costs
 an eighth of it. So these functions see the replica, never what a transaction under way would change.
+Cells of `ovnlb.observed.plain_rows` are given out as they are: nobody may change them.
 """
 
 from __future__ import annotations
@@ -9,21 +10,34 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+_PLAIN = frozenset({str, tuple, dict})
+
 
 def mapping(row: Any, column: str) -> dict[str, str]:
     """A map column with text keys and values."""
-    return {key.value: value.value for key, value in row._data[column].values.items()}
+    cell = row._data[column]
+    if cell.__class__ is dict:
+        return cell
+    return {key.value: value.value for key, value in cell.values.items()}
 
 
 def members(row: Any, column: str) -> list[Any]:
     """The members of a set (or the value of an optional or scalar column), in no order."""
-    return [key.value for key in row._data[column].values]
+    cell = row._data[column]
+    if cell.__class__ is tuple:
+        return list(cell)
+    if cell.__class__ is str:
+        return [cell]
+    return [key.value for key in cell.values]
 
 
 def first(row: Any, column: str) -> Any:
     """The value of an optional or scalar column, None when empty."""
-    for key in row._data[column].values:
-        return key.value
+    cell = row._data[column]
+    if cell.__class__ is str:
+        return cell
+    for key in cell if cell.__class__ is tuple else cell.values:
+        return key if cell.__class__ is tuple else key.value
     return None
 
 
@@ -34,10 +48,18 @@ def known_members(row: Any, column: str) -> list[Any]:
 
 def plain(datum: Any) -> Any:
     """A datum as a JSON value: maps as objects, scalars as they are, all else as a sorted list."""
+    if datum.__class__ in _PLAIN:
+        return _plain_json(datum)
     if datum.type.is_map():
         return {key.value: value.value for key, value in datum.values.items()}
     found = sorted(str(key.value) if isinstance(key.value, UUID) else key.value for key in datum.values)
     return found[0] if datum.type.is_scalar() and found else found
+
+
+def _plain_json(cell: Any) -> Any:
+    if isinstance(cell, tuple):
+        return sorted(str(item) if isinstance(item, UUID) else item for item in cell)
+    return dict(cell) if isinstance(cell, dict) else cell
 
 
 def row_values(row: Any) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def connect_nb(
     one that does not is found out at the first insert.
     """
     with _without_gc():
-        made = prepare(endpoint, replica.DATABASE, replica.TABLES, lock, leader_only)
+        made = prepare(endpoint, replica.DATABASE, replica.TABLES, lock, leader_only, replica.PLAIN)
         indexes = NorthboundIndexes(made.tables)
         made.on_row, made.on_clear = indexes.changed, indexes.cleared
         return NbReplica(start(made, replica.DATABASE), made, indexes, persistent_uuids)

@@ -14,35 +14,69 @@ K = TypeVar("K", bound=Hashable)
 
 
 class KeyIndex(Generic[K]):
-    """Key -> rows, many to many; a row's keys are replaced as a whole, at the cost of the difference."""
+    """Key -> rows, many to many; a row's keys are replaced as a whole, at the cost of the difference.
+
+    Most keys have one row and most rows one key: those are kept without a set around them.
+    """
 
     def __init__(self) -> None:
-        self._rows: dict[K, set[UUID]] = {}
-        self._keys: dict[UUID, frozenset[K]] = {}
+        self._rows: dict[K, UUID | set[UUID]] = {}
+        self._keys: dict[UUID, tuple[K, ...]] = {}
 
     def put(self, row: UUID, keys: Iterable[K]) -> frozenset[K]:
         """Make `keys` the row's keys; those that it gained or lost."""
-        new, old = frozenset(keys), self._keys.get(row, frozenset())
-        for key in old - new:
-            rows = self._rows[key]
-            rows.discard(row)
-            if not rows:
-                del self._rows[key]
-        for key in new - old:
-            self._rows.setdefault(key, set()).add(row)
+        new, old = tuple(dict.fromkeys(keys)), self._keys.get(row, ())
+        if new == old:
+            return frozenset()
+        if not old:
+            for key in new:
+                self._add(key, row)
+            self._keys[row] = new
+            return frozenset(new)
+        changed = frozenset(new) ^ frozenset(old)
+        for key in old:
+            if key in changed:
+                self._remove(key, row)
+        for key in new:
+            if key in changed:
+                self._add(key, row)
         if new:
             self._keys[row] = new
         else:
             self._keys.pop(row, None)
-        return new ^ old
+        return changed
+
+    def _add(self, key: K, row: UUID) -> None:
+        found = self._rows.setdefault(key, row)
+        if isinstance(found, set):
+            found.add(row)
+        elif found is not row:
+            self._rows[key] = {found, row}
+
+    def _remove(self, key: K, row: UUID) -> None:
+        found = self._rows[key]
+        if not isinstance(found, set):
+            del self._rows[key]
+            return
+        found.discard(row)
+        if len(found) == 1:
+            self._rows[key] = next(iter(found))
 
     def rows(self, key: K) -> frozenset[UUID] | set[UUID]:
         """The rows that have the key."""
-        return self._rows.get(key, frozenset())
+        found = self._rows.get(key)
+        if found is None:
+            return frozenset()
+        return found if isinstance(found, set) else frozenset((found,))
 
     def row(self, key: K) -> UUID | None:
         """The lowest of the rows that have the key."""
-        return min(self._rows.get(key, ()), default=None)
+        found = self._rows.get(key)
+        return min(found) if isinstance(found, set) else found
+
+    def keys_of(self, row: UUID) -> tuple[K, ...]:
+        """The keys that the row has."""
+        return self._keys.get(row, ())
 
     def __contains__(self, row: UUID) -> bool:
         return row in self._keys
@@ -62,10 +96,13 @@ class NorthboundIndexes:
 
     def __init__(self, tables: Any) -> None:
         self._tables = tables
+        # Grows whenever what a lookup of switches, routers or health-monitor ports says may be another.
+        self.topology = 0
         self.load_balancers: KeyIndex[str] = KeyIndex()
         self.switches: KeyIndex[str] = KeyIndex()
         self.switch_of_balancer: KeyIndex[UUID] = KeyIndex()
         self.switch_of_port: KeyIndex[UUID] = KeyIndex()
+        self.provider_switches: KeyIndex[bool] = KeyIndex()
         self.localnet_switches: KeyIndex[str] = KeyIndex()
         self.ports: KeyIndex[str] = KeyIndex()
         self.addresses: KeyIndex[tuple[str, str]] = KeyIndex()
@@ -90,7 +127,7 @@ class NorthboundIndexes:
             ),
             "Logical_Switch": (
                 self._switch,
-                (self.switches, self.switch_of_balancer, self.switch_of_port),
+                (self.switches, self.switch_of_balancer, self.provider_switches, self.switch_of_port),
             ),
             "Logical_Switch_Port": (
                 self._port,
@@ -122,11 +159,13 @@ class NorthboundIndexes:
             put(row)
             return
         orphans = [index.put(row.uuid, ()) for index in indexes]
+        self.topology += 1
         if row._table.name == "Logical_Switch":
             self._moved(orphans[-1])
 
     def cleared(self, table: str) -> None:
         """Forget a table whose rows are about to be loaded anew."""
+        self.topology += 1
         for index in self._by_table.get(table, (None, ()))[1]:
             index.clear()
 
@@ -147,16 +186,25 @@ class NorthboundIndexes:
     def _switch(self, row: Any) -> None:
         renamed = self.switches.put(row.uuid, datum.members(row, "name"))
         self.switch_of_balancer.put(row.uuid, datum.members(row, "load_balancer"))
+        physical = datum.mapping(row, "external_ids").get(neutron_rows.PHYSICAL_NETWORK)
+        marked = self.provider_switches.put(row.uuid, (True,) if physical else ())
         ports = datum.members(row, "ports")
         moved = self.switch_of_port.put(row.uuid, ports)
+        # Our own writes attach load balancers, and change none of these.
+        self.topology += bool(renamed or moved or marked)
         self._moved(ports if renamed else moved)
 
     def _moved(self, ports: Iterable[UUID]) -> None:
         """Index ports again whose switch is another one now (a port yet to be noticed comes by itself)."""
         rows = self._tables["Logical_Switch_Port"].rows
         for uuid in ports:
-            if uuid in self.ports and (port := rows.get(uuid)) is not None:
+            if uuid in self.ports and (port := rows.get(uuid)) is not None and self._is_elsewhere(port):
                 self._port(port)
+
+    def _is_elsewhere(self, port: Any) -> bool:
+        """Whether a port is indexed for another switch. While loading, its network's name told already."""
+        known = self.addresses.keys_of(port.uuid)
+        return not known or known[0][0] != self.port_switch(port)
 
     def _port(self, row: Any) -> None:
         external_ids, uuid = datum.mapping(row, "external_ids"), row.uuid
@@ -164,21 +212,29 @@ class NorthboundIndexes:
         self.ports.put(uuid, datum.members(row, "name"))
         _, addresses = neutron_rows.port_addresses(datum.members(row, "addresses"), external_ids)
         self.addresses.put(uuid, ((switch, address) for address in addresses) if switch else ())
-        self.localnet_switches.put(uuid, (switch,) if switch and kind == neutron_rows.LOCALNET else ())
-        neutron_name = external_ids.get(neutron_rows.PORT_NAME, "")
-        self.hm_ports.put(uuid, (neutron_name,) if neutron_rows.is_hm_port(external_ids) else ())
-        self.provider_ports.put(uuid, (True,) if neutron_name.startswith(neutron_rows.PROVIDER_PORTS) else ())
+        name = external_ids.get(neutron_rows.PORT_NAME, "")
         peer = datum.mapping(row, "options").get(neutron_rows.ROUTER_PORT)
-        self.peers.put(uuid, (peer,) if peer and switch else ())
-        self.peers_on.put(uuid, (switch,) if peer and switch else ())
+        # Nearly all ports are machines', and in none of these.
+        for index, key, applies in (
+            (self.localnet_switches, switch, switch and kind == neutron_rows.LOCALNET),
+            (self.hm_ports, name, name and neutron_rows.is_hm_port(external_ids)),
+            (self.provider_ports, True, name.startswith(neutron_rows.PROVIDER_PORTS)),
+            (self.peers, peer, peer and switch),
+            (self.peers_on, switch, peer and switch),
+        ):
+            if applies or uuid in index:
+                self.topology += 1
+                index.put(uuid, (key,) if applies else ())  # type: ignore[arg-type]
 
     def _router(self, row: Any) -> None:
-        self.routers.put(row.uuid, datum.members(row, "name"))
+        renamed = self.routers.put(row.uuid, datum.members(row, "name"))
         self.router_of_balancer.put(row.uuid, datum.members(row, "load_balancer"))
-        self.router_of_port.put(row.uuid, datum.members(row, "ports"))
+        moved = self.router_of_port.put(row.uuid, datum.members(row, "ports"))
+        self.topology += bool(renamed or moved)
         self.router_of_nat.put(row.uuid, datum.members(row, "nat"))
 
     def _interface(self, row: Any) -> None:
+        self.topology += 1
         network = datum.mapping(row, "external_ids").get(neutron_rows.NETWORK_NAME)
         self.interfaces.put(row.uuid, datum.members(row, "name"))
         self.interfaces_on.put(row.uuid, (network,) if network else ())

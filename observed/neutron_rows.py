@@ -8,11 +8,10 @@ alike. Sources: neutron's ovn constants (external_ids keys), ovn-nb(5) tables Lo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from ovnlb.desired import extids
-from ovnlb.desired.addresses import canonical, is_v6
+from ovnlb.desired.addresses import canonical, is_v6, uncached_canonical
 from ovnlb.desired.port_facts import HM_PORT_OWNERS, HM_PORT_PREFIX, VIP_PORT_PREFIX
 from ovnlb.desired.rows import ADDITIONAL_VIP_FIPS, POOL_PREFIX, VIP_FIP
 
@@ -28,6 +27,10 @@ FIP_PORT_ID = "neutron:fip_port_id"
 DEVICE_ID = "neutron:device_id"
 DEVICE_OWNER = "neutron:device_owner"
 ROUTER_PORT = "router-port"
+REQUESTED_CHASSIS = "requested-chassis"
+# Of a Logical_Switch_Port's maps nothing else is read: a hundred thousand of them are kept in memory.
+PORT_KEYS = frozenset({CIDRS, DEVICE_ID, DEVICE_OWNER, NETWORK_NAME, PORT_FIP, PORT_NAME})
+PORT_OPTIONS = frozenset({ROUTER_PORT, REQUESTED_CHASSIS})
 LOCALNET = "localnet"
 DNAT_AND_SNAT = "dnat_and_snat"
 # How the Neutron names of the ports begin that only a provider makes.
@@ -47,6 +50,11 @@ def is_hm_port(external_ids: Mapping[str, str]) -> bool:
     return external_ids.get(DEVICE_OWNER, "") in ("", *HM_PORT_OWNERS)
 
 
+def kept(values: Mapping[str, str], keys: Collection[str]) -> dict[str, str]:
+    """The entries of a map that are read."""
+    return {key: value for key, value in values.items() if key in keys}
+
+
 def mapping_source(value: str) -> tuple[str, str]:
     """LSP name and canonical source address of an ip_port_mappings value."""
     port, _, source = value.partition(":")
@@ -63,17 +71,18 @@ def fip_members(external_ids: Mapping[str, str]) -> Iterator[tuple[str, str]]:
                 yield canonical(entry.address) or entry.address, entry.subnet_id or ""
 
 
-@lru_cache(maxsize=1 << 18)
 def _words(text: str) -> tuple[str, tuple[str, ...]]:
-    """MAC (empty when none) and canonical addresses of one `addresses` or `neutron:cidrs` text."""
+    """MAC (empty when none) and canonical addresses of one `addresses` or `neutron:cidrs` text.
+
+    Not cached, nor are its addresses: a cloud has a hundred thousand, each read once.
+    """
     mac = ""
     found: dict[str, None] = {}
-    for word in _SEPARATORS.split(text):
-        address = canonical(word.partition("/")[0]) if word else None
-        if address is not None:
+    for word in text.replace(",", " ").split():
+        if _MAC.fullmatch(word):
+            mac = mac or word.lower()
+        elif (address := uncached_canonical(word.partition("/")[0])) is not None:
             found[address] = None
-        elif not mac and _MAC.fullmatch(word):
-            mac = word.lower()
     return mac, tuple(found)
 
 

@@ -69,7 +69,7 @@ def port_fact(port: SwitchPort, answers: bool = False) -> PortFact:
         published=answers
         and port.mac is not None
         and port.enabled
-        and not port.options.get("requested-chassis"),
+        and not port.options.get(neutron_rows.REQUESTED_CHASSIS),
     )
 
 

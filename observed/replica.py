@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 from uuid import UUID
 
 from ovnlb.desired.addresses import canonical
@@ -13,7 +13,10 @@ from ovnlb.desired.rows import HealthCheckRow, LoadBalancerRow
 from ovnlb.observed import datum, neutron_rows
 from ovnlb.observed.connection import Columns, Replica, ReplicaIdl
 from ovnlb.observed.indexes import KeyIndex, NorthboundIndexes
+from ovnlb.observed.plain_rows import Plain
 from ovnlb.observed.source import MappingUse, MemberUse, SwitchPort
+
+T = TypeVar("T")
 
 DATABASE = "OVN_Northbound"
 TABLES = {
@@ -39,6 +42,16 @@ TABLES = {
     "NAT": Columns(("type", "external_ip", "logical_ip", "external_mac", "logical_port", "external_ids")),
     "NB_Global": Columns(("options", "nb_cfg", "sb_cfg")),
 }
+# What we never write: the ports, and who has them.
+PLAIN = {
+    "Logical_Switch_Port": Plain(
+        frozenset(TABLES["Logical_Switch_Port"].required),
+        whole=True,
+        keys={"external_ids": neutron_rows.PORT_KEYS, "options": neutron_rows.PORT_OPTIONS},
+        unique=frozenset({neutron_rows.CIDRS, neutron_rows.DEVICE_ID, neutron_rows.PORT_NAME}),
+    ),
+    "Logical_Switch": Plain(frozenset({"ports"})),
+}
 
 
 class NbReplica(Replica):
@@ -49,12 +62,23 @@ class NbReplica(Replica):
     ) -> None:
         super().__init__(api, made.endpoint)
         self._indexes = indexes
+        self._kept: tuple[int, dict[Any, Any]] = (indexes.topology, {})
         self.persistent_uuids = persistent_uuids
         enum = self._tables["Load_Balancer"].columns["selection_fields"].type.key.enum
         self._ipv6_hash = enum is not None and "ipv6_src" in enum.as_list()
 
     def _row(self, table: str, uuid: UUID | None) -> Any:
         return None if uuid is None else self._tables[table].rows.get(uuid)
+
+    def _known(self, question: str, about: str, answer: Callable[[str], T]) -> T:
+        """An answer about the topology, kept until that changes: many load balancers share it."""
+        with self._idl.guard:
+            if self._kept[0] != self._indexes.topology:
+                self._kept = (self._indexes.topology, {})
+            key, kept = (question, about), self._kept[1]
+            if key not in kept:
+                kept[key] = answer(about)
+            return kept[key]  # type: ignore[no-any-return]
 
     def table(self, table: str) -> Any:
         """The python-ovs table of that name. For the guard's holder only."""
@@ -69,9 +93,7 @@ class NbReplica(Replica):
                 return str(datum.first(row, "name")) != lb_id
             if self._row("Load_Balancer_Health_Check", wanted) is None:
                 return False
-            return not any(
-                wanted in datum.members(row, "health_check") for row in self.balancer_rows(lb_id)
-            )
+            return not any(wanted in datum.members(row, "health_check") for row in self.balancer_rows(lb_id))
 
     def row(self, table: str, uuid: UUID) -> Any:
         """The python-ovs row of that UUID, None when there is none. For the guard's holder only."""
@@ -148,12 +170,14 @@ class NbReplica(Replica):
 
     def switch(self, name: str) -> Switch | None:
         """The Logical_Switch of that name."""
-        with self._idl.guard:
-            row = self.named("Logical_Switch", name)
-            if row is None:
-                return None
-            localnet = bool(self._indexes.localnet_switches.rows(name))
-            return Switch(name, neutron_rows.provider_switch(datum.mapping(row, "external_ids"), localnet))
+        return self._known("switch", name, self._switch)
+
+    def _switch(self, name: str) -> Switch | None:
+        row = self.named("Logical_Switch", name)
+        if row is None:
+            return None
+        localnet = bool(self._indexes.localnet_switches.rows(name))
+        return Switch(name, neutron_rows.provider_switch(datum.mapping(row, "external_ids"), localnet))
 
     def port(self, name: str) -> SwitchPort | None:
         """The LSP of that name."""
@@ -179,14 +203,17 @@ class NbReplica(Replica):
         """Names of the LSPs on that switch holding that canonical address, sorted."""
         with self._idl.guard:
             uuids = self._indexes.addresses.rows((switch, address))
-            return tuple(sorted(self._names("Logical_Switch_Port", uuids))) if uuids else ()
+            rows = self._tables["Logical_Switch_Port"].rows
+            return tuple(sorted({str(datum.first(rows[uuid], "name")) for uuid in uuids if uuid in rows}))
 
     def hm_port(self, subnet_id: str) -> SwitchPort | None:
         """The health-monitor LSP of a subnet; of several the one with the lowest name."""
-        with self._idl.guard:
-            key = hm_port_name(subnet_id)
-            rows = self._rows("Logical_Switch_Port", self._indexes.hm_ports, key)
-            found = [self._port(row) for row in rows]
+        return self._known("hm_port", subnet_id, self._hm_port)
+
+    def _hm_port(self, subnet_id: str) -> SwitchPort | None:
+        key = hm_port_name(subnet_id)
+        rows = self._rows("Logical_Switch_Port", self._indexes.hm_ports, key)
+        found = [self._port(row) for row in rows]
         return min(found, key=lambda port: port.name, default=None)
 
     def provider_ports(self) -> tuple[SwitchPort, ...]:
@@ -199,17 +226,19 @@ class NbReplica(Replica):
 
     def routers_on(self, switch: str) -> tuple[str, ...]:
         """Names of the routers with any interface on that switch, sorted."""
-        with self._idl.guard:
-            if self._indexes.switches.row(switch) is None:
-                return ()
-            interfaces = set(self._indexes.interfaces_on.rows(switch))
-            for port in self._rows("Logical_Switch_Port", self._indexes.peers_on, switch):
-                interfaces |= self._indexes.interfaces.rows(self._peer_name(port))
-            found: set[str] = set()
-            for uuid in interfaces:
-                row = self._row("Logical_Router_Port", uuid)
-                if row is not None and self._interface_switch(row) == switch:
-                    found |= self._names("Logical_Router", self._indexes.router_of_port.rows(uuid))
+        return self._known("routers_on", switch, self._routers_on)
+
+    def _routers_on(self, switch: str) -> tuple[str, ...]:
+        if self._indexes.switches.row(switch) is None:
+            return ()
+        interfaces = set(self._indexes.interfaces_on.rows(switch))
+        for port in self._rows("Logical_Switch_Port", self._indexes.peers_on, switch):
+            interfaces |= self._indexes.interfaces.rows(self._peer_name(port))
+        found: set[str] = set()
+        for uuid in interfaces:
+            row = self._row("Logical_Router_Port", uuid)
+            if row is not None and self._interface_switch(row) == switch:
+                found |= self._names("Logical_Router", self._indexes.router_of_port.rows(uuid))
         return tuple(sorted(found))
 
     @staticmethod
@@ -227,12 +256,14 @@ class NbReplica(Replica):
 
     def router(self, name: str) -> Router | None:
         """The Logical_Router of that name with all its interfaces."""
-        with self._idl.guard:
-            row = self.named("Logical_Router", name)
-            if row is None:
-                return None
-            ports = (self._row("Logical_Router_Port", uuid) for uuid in datum.members(row, "ports"))
-            found = [self._interface(port) for port in ports if port is not None]
+        return self._known("router", name, self._router)
+
+    def _router(self, name: str) -> Router | None:
+        row = self.named("Logical_Router", name)
+        if row is None:
+            return None
+        ports = (self._row("Logical_Router_Port", uuid) for uuid in datum.members(row, "ports"))
+        found = [self._interface(port) for port in ports if port is not None]
         return Router(name, tuple(sorted(found, key=lambda one: one.name)))
 
     def _interface(self, row: Any) -> RouterInterface:
