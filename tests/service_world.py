@@ -181,7 +181,7 @@ class ServiceWorld:
             found += [(table, *row) for row in self.sql(query)]
         return found
 
-    def settle(self, patience: float = 15.0) -> None:
+    def settle(self, patience: float = 60.0) -> None:
         """Wait until nothing is PENDING."""
         try:
             wait_until(lambda: not self.unsettled(), "everything to settle", patience)
