@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 from stack.processes import StackError
@@ -96,14 +97,15 @@ def ovnlb() -> Path:
 
 
 def octavia() -> Path:
-    """Octavia alone, whether ovnlb is installed there or not: for its driver-agent."""
-    return _ensure("octavia-api", tuple(one for one in OPENSTACK if not one.startswith("neutron")))
+    """Octavia alone with what ovnlb needs, whether ovnlb is there or not: for its driver-agent."""
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+    needed = (one for one in OPENSTACK if not one.startswith("neutron"))
+    return _ensure("octavia-api", (*needed, *project["dependencies"]))
 
 
 def octavia_api() -> Path:
     """Octavia alone with ovnlb from this checkout: what a suite needs that fakes Neutron and Keystone."""
     venv = octavia()
-    _run([*_installer(venv), "-c", str(CONSTRAINTS), str(CHECKOUT)])
     _run([*_installer(venv), "--force-reinstall", "--no-deps", str(CHECKOUT)])
     return venv
 
