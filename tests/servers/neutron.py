@@ -9,6 +9,7 @@ silence. Threads: one per connection; all state behind one lock.
 from __future__ import annotations
 
 import ipaddress
+import itertools
 import json
 import sys
 import threading
@@ -166,10 +167,9 @@ class FakeNeutron:
     def _port(self, port: dict[str, Any]) -> dict[str, Any]:
         if port["network_id"] not in self.store["networks"]:
             raise Refused(404, f"Network {port['network_id']} could not be found.", "NetworkNotFound")
-        number = len(self.store["ports"]) + 1
         defaults = {
             "name": "", "device_id": "", "device_owner": "", "admin_state_up": True, "status": "DOWN",
-            "mac_address": f"fa:16:3e:ff:{number // 256:02x}:{number % 256:02x}", "security_groups": [],
+            "mac_address": self._free_mac(), "security_groups": [],
             "port_security_enabled": True, "binding:host_id": "", "binding:vnic_type": "normal",
         }
         port = {**defaults, **port}
@@ -177,6 +177,12 @@ class FakeNeutron:
         wanted = port.get("fixed_ips") or self._any_subnet(port)
         port["fixed_ips"] = [self._fixed_ip(port, ip) for ip in wanted]
         return port
+
+    def _free_mac(self) -> str:
+        taken = {port.get("mac_address") for port in self.store["ports"].values()}
+        numbers = itertools.count(len(self.store["ports"]) + 1)
+        macs = (f"fa:16:3e:ff:{n // 256:02x}:{n % 256:02x}" for n in numbers)
+        return next(mac for mac in macs if mac not in taken)
 
     def _refuse_taken_mac(self, port: dict[str, Any]) -> None:
         for other in self.store["ports"].values():
