@@ -1,13 +1,15 @@
 """How long a request takes in the same octavia-api: with our driver, and with ovn-octavia-provider 11.0.0.
 
 `python tests/bench/driver_vs_original.py [rounds]` prints for each provider and request the median and
-the slowest in ms: until the answer, and until nothing is PENDING. API, MariaDB, Neutron, Keystone and
+the slowest in ms, until the answer and until nothing is PENDING, and the mean CPU time of the API's
+process in ms, which other work on the machine changes least. API, MariaDB, Neutron, Keystone and
 driver-agent are the same and one client waits for each answer, so that the difference is the driver's.
 Each provider has a virtual environment of its own (tests/stack/venvs.py); beside ours runs `ovnlb run`.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import time
@@ -31,18 +33,28 @@ SOCKETS = """
 from octavia_lib.api.drivers.driver_lib import DriverLibrary
 DriverLibrary.__init__.__defaults__ = tuple("{run}/" + name + ".sock" for name in ("status", "stats", "get"))
 """
-Times = dict[str, list[tuple[float, float]]]
+Times = dict[str, list[tuple[float, float, float]]]
+TICK = 1000 / os.sysconf("SC_CLK_TCK")
+
+
+def cpu(octavia: Octavia) -> float:
+    """CPU time of the API's worker so far, ms."""
+    master = octavia.processes.pid("octavia-api")
+    (worker,) = Path(f"/proc/{master}/task/{master}/children").read_text().split()
+    fields = Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) * TICK
 
 
 def one_round(octavia: Octavia, times: Times) -> None:
     """A load balancer from its creation to its deletion."""
 
     def does(name: str, method: str, path: str, kind: str = "", **body: Any) -> Any:
-        started = time.perf_counter()
+        started, used = time.perf_counter(), cpu(octavia)
         reply = octavia.lbaas(method, path, {kind: body} if kind else None)
         assert reply.status < 300, f"{name}: {reply.text}"
         wait_until(lambda: not octavia.pending(), f"{name} to end", 60)
-        times[name].append((reply.seconds * 1000, (time.perf_counter() - started) * 1000))
+        ended = (time.perf_counter() - started) * 1000
+        times[name].append((reply.seconds * 1000, ended, cpu(octavia) - used))
         return reply.body.get(kind, {}).get("id")
 
     vip = {"vip_subnet_id": SUBNET, "provider": "ovn", "project_id": PROJECT}
@@ -71,7 +83,7 @@ def start(octavia: Octavia, provider: str) -> None:
 
 
 def measured(provider: str, rounds: int) -> Times:
-    """Times by request: (answer, nothing PENDING); the first round is a warm-up."""
+    """Times by request: (answer, nothing PENDING, CPU); the first round is a warm-up."""
     times: Times = defaultdict(list)
     venv = venvs.octavia_api() if provider == "ovnlb" else venvs.original()
     with (
@@ -94,11 +106,11 @@ def measured(provider: str, rounds: int) -> Times:
 def lines(provider: str, times: Times) -> Iterator[str]:
     """The table of one provider."""
     for name, spent in times.items():
-        answers, ends = (sorted(column) for column in zip(*spent, strict=True))
+        answers, ends, used = (sorted(column) for column in zip(*spent, strict=True))
         middle = len(spent) // 2
         yield (
-            f"{provider:9} {name:21} answer {answers[middle]:7.1f} (max {answers[-1]:7.1f}) ms   "
-            f"nothing PENDING {ends[middle]:7.1f} (max {ends[-1]:7.1f}) ms"
+            f"{provider:9} {name:21} answer {answers[middle]:7.1f} (max {answers[-1]:7.1f}) ms  "
+            f"ended {ends[middle]:7.1f} (max {ends[-1]:7.1f}) ms CPU {sum(used) / len(used):5.1f} ms"
         )
 
 

@@ -72,7 +72,7 @@ def _ensure(name: str, requirements: tuple[str, ...]) -> Path:
     venv.parent.mkdir(parents=True, exist_ok=True)
     uv = _uv()
     _run(
-        [uv, "venv", "-q", "--python", sys.executable, str(venv)]
+        [uv, "venv", "-q", "--seed", "--python", sys.executable, str(venv)]
         if uv
         else [sys.executable, "-m", "venv", str(venv)]
     )
