@@ -19,7 +19,7 @@ from ovnlb.diff.match import RowMatch, match_rows
 from ovnlb.diff.plan import Change, Effect, Plan, PlanWarning, Reason
 from ovnlb.diff.policy import Policy, refusals
 from ovnlb.diff.reasons import RowReasons
-from ovnlb.diff.same import equal
+from ovnlb.diff.same import equal, sharing
 
 
 def plan(
@@ -46,7 +46,8 @@ def plan(
     and are carried along.
     """
     comparison = _Comparison(lb_id, Work(pending), frozenset(provider_switches), in_use, gone)
-    changes = () if equal(want, have) else tuple(comparison.changes(want, have))
+    same = equal(want, have)
+    changes = () if same else tuple(comparison.changes(want, have))
     return Plan(
         lb_id=lb_id,
         changes=changes,
@@ -55,7 +56,7 @@ def plan(
         waiting=tuple(waiting),
         refused=refusals(policy, changes, effects),
         want=want,
-        have=have,
+        have=sharing(want, have) if same else have,
     )
 
 

@@ -31,6 +31,8 @@ __all__ = [
     "connect_sb",
 ]
 
+_MANY = 10_000
+
 
 def connect_nb(
     endpoint: Endpoint,
@@ -50,7 +52,11 @@ def connect_nb(
         made = prepare(endpoint, replica.DATABASE, replica.TABLES, lock, leader_only, replica.PLAIN)
         indexes = NorthboundIndexes(made.tables)
         made.on_row, made.on_clear = indexes.changed, indexes.cleared
-        return NbReplica(start(made, replica.DATABASE), made, indexes, persistent_uuids)
+        api = start(made, replica.DATABASE)
+        if sum(len(table.rows) for table in made.tables.values()) > _MANY:
+            # They live as long as the process: no collection needs to look through them again.
+            gc.freeze()
+        return NbReplica(api, made, indexes, persistent_uuids)
 
 
 def connect_sb(endpoint: Endpoint, lock: bool | str = False, *, leader_only: bool = True) -> SbReplica:

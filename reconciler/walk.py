@@ -13,7 +13,7 @@ from functools import partial
 
 from ovnlb.desired.compute import Desired, desired_state
 from ovnlb.desired.facts import Health, Topology
-from ovnlb.desired.graph import Graph
+from ovnlb.desired.graph import Graph, collector_paused
 from ovnlb.desired.intent import is_gone
 from ovnlb.desired.model import LoadBalancer, Provisioning
 from ovnlb.desired.notes import PlanWarning
@@ -158,12 +158,13 @@ def walk_all(
     fips = world.neutron.floating_ips(ports)
     walked: list[Walked] = []
     failed = [Failure(broken.id, broken.reason) for broken in graph.broken]
-    for lb in progress(alive):
-        try:
-            walked.append(walk(lb, world, fips))
-        except Exception as error:  # isolation is the contract
-            LOG.debug("load balancer %s cannot be planned", lb.id, exc_info=True)
-            failed.append(Failure(lb.id, f"{type(error).__name__}: {error}"))
+    with collector_paused():
+        for lb in progress(alive):
+            try:
+                walked.append(walk(lb, world, fips))
+            except Exception as error:  # isolation is the contract
+                LOG.debug("load balancer %s cannot be planned", lb.id, exc_info=True)
+                failed.append(Failure(lb.id, f"{type(error).__name__}: {error}"))
     return Pass(tuple(walked), tuple(failed))
 
 
