@@ -9,7 +9,6 @@ the VIP ports every fiftieth is a user's own and every fiftieth was made by an o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 PER_NETWORK = 50
@@ -89,19 +88,13 @@ def numbers_on(count: int, network: int) -> range:
     return range(network, count, networks(count))
 
 
-@dataclass
-class Rows:
-    """Tables as lists of rows in the form that `servers` takes."""
-
-    octavia: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    neutron: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-
-
-def octavia(count: int, first: int = 0, status: str = "ACTIVE") -> dict[str, list[dict[str, Any]]]:
-    """Octavia's tables of the load balancers `first` to `count`, every object in `status`."""
+def octavia(
+    count: int, first: int = 0, last: int | None = None, status: str = "ACTIVE"
+) -> dict[str, list[dict[str, Any]]]:
+    """Octavia's tables of the load balancers `first` to `last` (exclusive) of a cloud of `count`."""
     names = ("load_balancer", "vip", "listener", "pool", "member", "health_monitor")
     tables: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
-    for number in range(first, count):
+    for number in range(first, count if last is None else last):
         _balancer(tables, number, count, status)
     return tables
 
@@ -244,7 +237,9 @@ def _mac(network: int, port: int) -> str:
     return f"fa:16:{network >> 8:02x}:{network & 255:02x}:{port >> 8:02x}:{port & 255:02x}"
 
 
-def _port(port: str, network: int, switch: str, owner: str, host: int, v6: bool, **more: str) -> dict[str, Any]:
+def _port(
+    port: str, network: int, switch: str, owner: str, host: int, v6: bool, **more: str
+) -> dict[str, Any]:
     """An LSP as Neutron writes it."""
     text, size = address(network, host, v6), 64 if v6 else 16
     return {
@@ -325,6 +320,15 @@ def _nats(number: int, count: int) -> Iterator[dict[str, Any]]:
             "neutron:fip_port_id": port_id(number),
         },
     }
+
+
+def more_vip_ports(count: int, first: int, last: int) -> dict[str, dict[str, Any]]:
+    """The VIP ports of load balancers beyond a cloud of `count`, with the switch that gets each."""
+    found = {}
+    for number in range(first, last):
+        switch = f"neutron-{network_id(number % networks(count))}"
+        found[port_id(number)] = {"switch": switch, "port": _vip_port(number, count, switch)}
+    return found
 
 
 def northbound_global() -> dict[str, list[dict[str, Any]]]:

@@ -46,7 +46,9 @@ class BenchWorld:
 
     def config(self, **overrides: Any) -> Path:
         """A configuration file for this world; `overrides` are options of [ovnlb]."""
-        sockets = "\n".join(f"{name}_socket_path = {self.agent.path(name)}" for name in ("status", "stats", "get"))
+        sockets = "\n".join(
+            f"{name}_socket_path = {self.agent.path(name)}" for name in ("status", "stats", "get")
+        )
         text = f"""
 [database]
 connection = {self.mariadb.url(self.database)}
@@ -118,7 +120,11 @@ def write_octavia(world: BenchWorld, tables: Mapping[str, list[dict[str, Any]]])
         for table in TABLES:
             if rows := tables.get(table):
                 cursor.execute(f"SHOW COLUMNS FROM {table}")
-                needed = {name for name, _, null, _, default, _ in cursor.fetchall() if null == "NO" and default is None}
+                needed = {
+                    name
+                    for name, _, null, _, default, _ in cursor.fetchall()
+                    if null == "NO" and default is None
+                }
                 filled = [_filled(row, needed) for row in rows]
                 names = list(filled[0])
                 marks = ", ".join(["%s"] * len(names))
