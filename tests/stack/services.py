@@ -211,6 +211,21 @@ class Neutron:
             },
         )
 
+    def begin_maintenance(self) -> None:
+        """Start the maintenance worker: among other things it sets the options of NB_Global, without
+        which clients on a VIP's own network get the MAC of a port that is bound nowhere.
+        """
+        self.processes.start(
+            "neutron-maintenance",
+            [
+                str(self.venv / "bin" / "neutron-ovn-maintenance-worker"),
+                "--config-file",
+                str(self.conf),
+                "--log-file",
+                str(self.place.directory("logs") / "neutron-maintenance.log"),
+            ],
+        )
+
     def wait(self) -> None:
         """Wait until the API answers."""
         self.processes.wait_for("neutron-api", lambda: answers(self.place.url("neutron") + "/"), 180)

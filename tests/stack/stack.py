@@ -85,8 +85,15 @@ class Stack:
                 self.octavia.begin(provider)
             with self.stage("neutron-api"):
                 self.neutron.wait()
+                self.neutron.begin_maintenance()
             with self.stage("octavia-api"):
                 self.octavia.wait()
+            with self.stage("neutron-maintenance"):
+                self.processes.wait_for("neutron-maintenance", self._global_options_are_set, 180)
+
+    def _global_options_are_set(self) -> bool:
+        (row,) = self.ovn.rows("nb", "NB_Global")
+        return "ignore_lsp_down" in row["options"]
 
     def connect(self, user: str = "admin", project: str = "admin") -> openstack.connection.Connection:
         """An openstacksdk connection."""
