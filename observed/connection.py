@@ -12,51 +12,28 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 from ovs import jsonrpc
-from ovs.db import idl
 from ovsdbapp.backend import ovs_idl
 from ovsdbapp.backend.ovs_idl import connection
 
 from ovnlb.observed import datum, plain_rows
+from ovnlb.observed.columns import Columns, schema_helper
 from ovnlb.observed.commit import Commit
 from ovnlb.observed.framing import adopt_session
 from ovnlb.observed.polling import Link
-from ovnlb.observed.remotes import Unreachable, WrongDatabase, fetch_schema, tls
+from ovnlb.observed.remotes import Unreachable, tls
+from ovnlb.observed.row_events import RELOADED as RELOADED
+from ovnlb.observed.row_events import RowEvent as RowEvent
 from ovnlb.observed.source import Endpoint
 
 LOG = logging.getLogger(__name__)
 # The lock of ovn-octavia-provider's event connection: both of us at once is what it must prevent.
 LOCK_NAME = "neutron_ovn_octavia_event_lock"
-RELOADED = "reloaded"
 _CLOSE_PATIENCE = 10.0
 _YIELD = 256
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The columns of one table: those that must be there, and those that newer schemas have."""
-
-    required: tuple[str, ...]
-    optional: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RowEvent:
-    """One changed row. `event`: create, update, delete, or `reloaded` (empty table and uuid).
-
-    `reloaded` follows a reconnect: any row may have changed, single events of that time are not told.
-    `old` holds the former values of the columns that an update changed.
-    """
-
-    table: str
-    event: str
-    uuid: str = ""
-    new: Mapping[str, Any] = field(default_factory=dict)
-    old: Mapping[str, Any] = field(default_factory=dict)
 
 
 Listener = Callable[[RowEvent], None]
@@ -320,32 +297,6 @@ class Replica:
         self._connection.txns.close()
 
 
-def column_gaps(schema: Mapping[str, Any], tables: Mapping[str, Columns]) -> list[str]:
-    """The required tables and columns that the schema lacks, as TABLE or TABLE.COLUMN."""
-    known = schema["tables"]
-    return [
-        f"{table}.{column}" if table in known else table
-        for table, columns in tables.items()
-        for column in (columns.required if table in known else columns.required[:1])
-        if table not in known or column not in known[table]["columns"]
-    ]
-
-
-def _schema_helper(endpoint: Endpoint, database: str, tables: Mapping[str, Columns]) -> Any:
-    schema = fetch_schema(endpoint, database)
-    if gaps := column_gaps(schema, tables):
-        raise WrongDatabase(
-            f"{database} at {endpoint.remotes} (schema version {schema.get('version')}) lacks "
-            + ", ".join(gaps)
-        )
-    helper = idl.SchemaHelper(None, schema)
-    for table, columns in tables.items():
-        present = schema["tables"][table]["columns"]
-        optional = [column for column in columns.optional if column in present]
-        helper.register_columns(table, [*columns.required, *optional])
-    return helper
-
-
 def prepare(
     endpoint: Endpoint,
     database: str,
@@ -362,7 +313,7 @@ def prepare(
     """
     made = ReplicaIdl(
         endpoint,
-        _schema_helper(endpoint, database, tables),
+        schema_helper(endpoint, database, tables),
         plain,
         probe_interval=int(endpoint.probe_interval * 1000),
         leader_only=leader_only,

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ovnlb.observed import datum
-from ovnlb.observed.connection import Columns, Replica
+from ovnlb.observed.columns import Columns
+from ovnlb.observed.connection import Replica
 
 DATABASE = "OVN_Southbound"
 TABLES = {"Service_Monitor": Columns(("logical_port", "ip", "port", "protocol", "status"))}

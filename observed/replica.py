@@ -11,7 +11,8 @@ from ovnlb.desired.facts import NatEntry, Router, RouterInterface, Switch
 from ovnlb.desired.port_facts import hm_port_name
 from ovnlb.desired.rows import HealthCheckRow, LoadBalancerRow
 from ovnlb.observed import datum, neutron_rows
-from ovnlb.observed.connection import Columns, Replica, ReplicaIdl
+from ovnlb.observed.columns import Columns
+from ovnlb.observed.connection import Replica, ReplicaIdl
 from ovnlb.observed.indexes import KeyIndex, NorthboundIndexes
 from ovnlb.observed.plain_rows import Plain
 from ovnlb.observed.source import MappingUse, MemberUse, SwitchPort

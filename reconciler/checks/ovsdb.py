@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ovnlb.observed import monitors, replica
-from ovnlb.observed.connection import Columns, column_gaps
+from ovnlb.observed.columns import Columns, column_gaps
 from ovnlb.observed.source import Endpoint
 from ovnlb.reconciler.checks.finding import Finding, failed, ok, said, warning
 from ovnlb.reconciler.checks.ovsdb_server import Server, probe_all
