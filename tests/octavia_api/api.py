@@ -177,6 +177,7 @@ class Octavia:
         self.neutron.load({**self.cloud, "ports": [*self.cloud["ports"], *ports]})
         self.nb.load(self.neutron.dump()["ports"])
         self.neutron.calls.clear()
+        self.nudges.mute = False
         self.nudges.received()
 
     def ports(self) -> list[dict[str, Any]]:

@@ -162,6 +162,14 @@ def test_single_call_and_cascade_delete(user, octavia, provider):
     is_clean(octavia)
 
 
+def test_without_nudges_the_poll_finds_everything(user, octavia):
+    octavia.nudges.mute = True
+    lb = user.load_balancer(listeners=[{"protocol": "TCP", "protocol_port": 80}])
+    assert user.sees(f"/loadbalancers/{lb}", "loadbalancer")["provisioning_status"] == "ACTIVE"
+    user.does("DELETE", f"/loadbalancers/{lb}?cascade=true")
+    is_clean(octavia)
+
+
 def test_batch_update_replaces_and_adds(user, octavia):
     lb = user.load_balancer()
     pool = user.does("POST", "/pools", "pool", loadbalancer_id=lb, protocol="UDP", lb_algorithm="SOURCE_IP")[
