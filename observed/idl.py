@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ovnlb.observed import monitors, replica
+from ovnlb.observed import monitors, northbound
 from ovnlb.observed.connection import LOCK_NAME, RELOADED, RowEvent, prepare, start
 from ovnlb.observed.indexes import NorthboundIndexes
 from ovnlb.observed.monitors import SbReplica
@@ -49,10 +49,10 @@ def connect_nb(
     one that does not is found out at the first insert.
     """
     with _without_gc():
-        made = prepare(endpoint, replica.DATABASE, replica.TABLES, lock, leader_only, replica.PLAIN)
+        made = prepare(endpoint, northbound.DATABASE, northbound.TABLES, lock, leader_only, northbound.PLAIN)
         indexes = NorthboundIndexes(made.tables)
         made.on_row, made.on_clear = indexes.changed, indexes.cleared
-        api = start(made, replica.DATABASE)
+        api = start(made, northbound.DATABASE)
         if sum(len(table.rows) for table in made.tables.values()) > _MANY:
             # They live as long as the process: no collection needs to look through them again.
             gc.freeze()

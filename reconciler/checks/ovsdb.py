@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ovnlb.observed import monitors, replica
+from ovnlb.observed import monitors, northbound
 from ovnlb.observed.columns import Columns, column_gaps
 from ovnlb.observed.source import Endpoint
 from ovnlb.reconciler.checks.finding import Finding, failed, ok, said, warning
@@ -33,7 +33,7 @@ class Database:
 
 def northbound_of(settings: Settings) -> Database:
     """The Northbound database of the settings."""
-    return Database("northbound", "[ovn]ovn_nb_connection", replica.DATABASE, replica.TABLES, settings.nb)
+    return Database("northbound", "[ovn]ovn_nb_connection", northbound.DATABASE, northbound.TABLES, settings.nb)
 
 
 def southbound_of(settings: Settings) -> Database:

@@ -11,7 +11,7 @@ import pytest
 
 from ovnlb.observed.bundle import BundleNorthbound
 from ovnlb.observed.idl import NbReplica, connect_nb
-from ovnlb.observed.replica import TABLES
+from ovnlb.observed.northbound import TABLES
 from ovnlb.observed.source import Endpoint, NorthboundSource
 from scenario_files import all_steps
 from servers.ovsdb import OvsdbServer, dump
