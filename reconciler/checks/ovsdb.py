@@ -33,7 +33,9 @@ class Database:
 
 def northbound_of(settings: Settings) -> Database:
     """The Northbound database of the settings."""
-    return Database("northbound", "[ovn]ovn_nb_connection", northbound.DATABASE, northbound.TABLES, settings.nb)
+    return Database(
+        "northbound", "[ovn]ovn_nb_connection", northbound.DATABASE, northbound.TABLES, settings.nb
+    )
 
 
 def southbound_of(settings: Settings) -> Database:
