@@ -55,19 +55,24 @@ def address(network: int, host: int, v6: bool) -> str:
     return f"fd00:{network:x}::{host:x}" if v6 else f"10.{network}.{host >> 8}.{host & 255}"
 
 
+def _chosen(number: int, salt: int, every: int) -> bool:
+    """Whether this is one of `every` so many, spread evenly over networks however many there are."""
+    return (number * 2654435761 + salt * 40503 >> 8) % every == 0
+
+
 def is_v6(number: int) -> bool:
     """Whether the load balancer of that number is IPv6."""
-    return number % 10 == 7
+    return _chosen(number, 1, 10)
 
 
 def is_monitored(number: int) -> bool:
     """Whether its pools have health monitors."""
-    return number % 5 == 0
+    return _chosen(number, 2, 5)
 
 
 def floating_ip(number: int) -> str | None:
     """Its floating IP, if it has one."""
-    if number % 10 != 3:
+    if is_v6(number) or not _chosen(number, 3, 10):
         return None
     return f"198.{18 + (number >> 16)}.{number >> 8 & 255}.{number & 255}"
 
@@ -279,9 +284,9 @@ def _machine(network: int, machine: int, switch: str) -> dict[str, Any]:
 def _vip_port(number: int, count: int, switch: str) -> dict[str, Any]:
     network, v6, host = number % networks(count), is_v6(number), FIRST_VIP + number // networks(count)
     owner, name, device = "ovn-lb:vip", f"ovn-lb-vip-{lb_id(number)}", f"lb-{lb_id(number)}"
-    if number % 50 == 11:
+    if _chosen(number, 4, 50):
         owner, name, device = "", f"web{number}", ""
-    elif number % 50 == 12:
+    elif _chosen(number, 5, 50):
         # An old release's: without owner and device. The name says whose it is.
         owner, device = "", ""
     ids = {"neutron__port_name": name, "neutron__device_id": device}

@@ -35,7 +35,7 @@ ROWS: tuple[tuple[str, str, Callable[[Result], Any]], ...] = (
     ("A router gets 50 switches", "load balancers on it", lambda r: r["router_interface"]["load_balancers"]),
     ("", "s until all are attached", lambda r: r["router_interface"]["wall"]),
     ("", "transactions", lambda r: r["router_interface"]["transactions"]),
-    ("1,000 monitors go offline in 10 s", "% of a CPU", lambda r: r["health_events"]["percent"]),
+    ("Up to 1,000 monitors go offline in 10 s", "% of a CPU", lambda r: r["health_events"]["percent"]),
     ("Idle", "% of a CPU", lambda r: r["idle"]["percent"]),
     ("10 foreign LSP changes a second", "% of a CPU", lambda r: r["foreign_changes"]["percent"]),
 )
