@@ -62,7 +62,7 @@ for stage in "${STAGES[@]}"; do
     version=$(python_of "$stage")
     if [ -n "$version" ] && [ -z "${HERE[$version]:-}" ]; then
         say "$stage: there is no Python $version here, not run"
-        REPORT+=("$(printf '%-8s not run: no Python %s here' "$stage" "$version")")
+        REPORT+=("$(printf '%-11s not run: no Python %s here' "$stage" "$version")")
         continue
     fi
     say "$stage: running"
@@ -71,7 +71,7 @@ for stage in "${STAGES[@]}"; do
     run "$stage" || { outcome=FAILED; failed=1; }
     line=$(pytest_line "$stage" || true)
     LINES_+=("$line")
-    REPORT+=("$(printf '%-8s %-6s %4d s  %s' "$stage" "$outcome" "$SECONDS" "$line")")
+    REPORT+=("$(printf '%-11s %-6s %4d s  %s' "$stage" "$outcome" "$SECONDS" "$line")")
     say "$stage: $outcome after $SECONDS s"
 done
 

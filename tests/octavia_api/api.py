@@ -190,7 +190,7 @@ class Octavia:
         one = "SELECT id, provisioning_status FROM {} WHERE provisioning_status LIKE 'PENDING%%'"
         return self.rows(" UNION ALL ".join(one.format(table) for table in tables))
 
-    def settle(self, seconds: float = 30) -> None:
+    def settle(self, seconds: float = 120) -> None:
         """Wait until the service has ended everything that is PENDING and no row differs from the desired."""
         wait_until(lambda: not self.pending(), "everything to settle", seconds, 0.02)
         wait_until(lambda: not self.comparison.differences(), "the rows to be as desired", seconds, 0.02)
