@@ -108,11 +108,7 @@ def _ask_affine(lab: Lab, lb: object, times: int) -> dict[str, int]:
 
 def test_affinity_and_a_member_disabled_inside_its_window(lab: Lab) -> None:
     """One client, one backend; a disabled backend is left at once, although its window has not ended."""
-    lb = lab.balancer(
-        lab.listener(
-            lab.members("b1", "b2"), session_persistence={"type": "SOURCE_IP", "persistence_timeout": 600}
-        )
-    )
+    lb = lab.balancer(lab.listener(lab.members("b1", "b2"), session_persistence={"type": "SOURCE_IP"}))
     answers = _ask_affine(lab, lb, 30)
     assert len(answers) == 1
     (chosen,) = answers
@@ -127,7 +123,7 @@ def test_affinity_on_and_off_with_an_open_connection(lab: Lab) -> None:
     lb = lab.balancer(lab.listener(lab.members("b1", "b2")))
     record = lab.dataplane.open_session("c1", "affinity", lb.vip_address, 80)
     lab.eventually(lambda: record.exists() and len(record.read_text().split()) > 2, 20)
-    persistence = {"type": "SOURCE_IP", "persistence_timeout": 600}
+    persistence = {"type": "SOURCE_IP"}
     lab.change(lb, lab.octavia.update_pool, lab.pool(lb), session_persistence=persistence)
     assert len(_ask_affine(lab, lb, 30)) == 1
     lab.change(lb, lab.octavia.update_pool, lab.pool(lb), session_persistence=None)
@@ -161,7 +157,7 @@ def test_health_monitor_takes_a_dead_member_out_and_back(lab: Lab) -> None:
 
 def test_udp_health_monitor(lab: Lab) -> None:
     """UDP-CONNECT: a closed port is found and left out."""
-    monitor = {"type": "UDP-CONNECT", "delay": 2, "timeout": 1, "max_retries": 2, "max_retries_down": 2}
+    monitor = {"type": "UDP-CONNECT", "delay": 4, "timeout": 1, "max_retries": 2, "max_retries_down": 2}
     lb = lab.balancer(
         lab.listener(lab.members("b1", "b2", port=UDP_PORT), "UDP", 53, healthmonitor=monitor)
     )
