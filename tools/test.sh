@@ -5,7 +5,7 @@ set -euo pipefail
 # shellcheck source=tools/prepare.sh
 . "$(dirname "${BASH_SOURCE[0]}")/prepare.sh"
 
-STAGES=(lint mypy docs security wheel py313 py312 newest 2026.2 faults)
+STAGES=(lint mypy docs security wheel py313 py312 newest 2026.2)
 [ "$#" -eq 0 ] || STAGES=("$@")
 
 install_packages test
