@@ -19,9 +19,11 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from oslo_config import cfg
 
 from ovnlb.desired.verdicts import Outcome, status_update
 from ovnlb.reconciler import nudge
+from ovnlb.reconciler.agent import provider_agent
 from ovnlb.reconciler.service import Service
 from ovnlb.reconciler.settings import Settings, load_settings
 from ovnlb.reconciler.walk import walk
@@ -295,3 +297,10 @@ def elapsed(action: Callable[[], Any]) -> float:
     started = time.monotonic()
     action()
     return time.monotonic() - started
+
+
+def agent_process(config: str, exit_event: Any, started: Any) -> None:
+    """What octavia-driver-agent does in the process of a provider agent; importable by a spawned one."""
+    cfg.CONF(["--config-file", config], project="octavia")
+    started.set()
+    provider_agent(exit_event)

@@ -18,18 +18,16 @@ import urllib.request
 from datetime import UTC, datetime
 
 import pytest
-from oslo_config import cfg
 
 from ovnlb.observed.idl import connect_nb
 from ovnlb.observed.remotes import Unreachable
-from ovnlb.reconciler.agent import provider_agent
 from ovnlb.reconciler.cli import main
 from ovnlb.reconciler.nudge_socket import ask
 from ovnlb.reconciler.service import Service
 from ovnlb.reconciler.settings import load_settings
 from scenario_files import load_scenario
 from servers.ovsdb import wait_until
-from service_world import ServiceWorld
+from service_world import ServiceWorld, agent_process
 
 LB = "1b000000-0000-4000-8000-000000000001"
 LISTENER = "11500000-0000-4000-8000-000000000001"
@@ -522,12 +520,6 @@ def test_an_unreachable_northbound_ends_the_start_with_a_message(world):
     with pytest.raises(Unreachable, match=r"tcp:127\.0\.0\.1:1"):
         Service(load_settings([str(config)])).run(threading.Event())
     assert main(["run", "--config-file", str(config)]) == 1
-
-
-def agent_process(config: str, exit_event, started) -> None:
-    cfg.CONF(["--config-file", config], project="octavia")
-    started.set()
-    provider_agent(exit_event)
 
 
 def test_the_provider_agent_works_until_its_event(world):
