@@ -24,6 +24,7 @@ from ovnlb.reconciler.saved_plans import SavedPlan, SavedPlanError, read
 from ovnlb.reconciler.walk import walk_all
 
 TIMEOUT = 300.0
+_GOING_AWAY = 5.0
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -96,6 +97,9 @@ def _handed_over(found: LiveInputs, wanted: Scope, timeout: float, pause: Callab
     say(f"{holder.taken(found)}: it does the work")
     ids = ids_of(found, wanted)
     if not holder.hand_over(found, ids):
+        # A holder that is just going away answers nothing, and its lock is free in a moment.
+        if found.nb.wait_for(lambda: found.nb.has_lock, _GOING_AWAY):
+            return True
         raise NotLeader(
             f"{holder.taken(found)}: nothing was written; stop it, let it do the work, or use --take-lock "
             "when it hangs"
