@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -33,6 +34,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Each test runs on each release; releases one after the other."""
     if "lab" in metafunc.fixturenames:
         metafunc.parametrize("lab", list(_RELEASES), indirect=True, scope="session")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The first test of a session also waits for the stack; some wait for 30 load balancers."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.timeout(1800))
 
 
 @pytest.fixture(scope="session")

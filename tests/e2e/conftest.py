@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal, cast
 
 import pytest
@@ -18,6 +19,13 @@ from stack.cloud import Cloud, Networks  # noqa: E402
 from stack.stack import Stack  # noqa: E402
 
 PROVIDER = cast(Literal["original", "ovnlb"], os.environ.get("OVNLB_E2E_PROVIDER", "ovnlb"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The first test of a session also waits for the stack; some wait for 30 load balancers."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.timeout(1800))
 
 
 @pytest.fixture(scope="session")

@@ -72,6 +72,7 @@ def _results(said: str) -> dict[str, tuple[str, str]]:
     return {name: (status, reason) for name, status, reason in lines}
 
 
+@pytest.mark.timeout(6000)
 def test_api_v2(stack: Stack) -> None:
     """The names in ``names-that-pass.txt`` pass, none fails, and the skipped ones are counted by reason."""
     directory = _workspace(stack)
