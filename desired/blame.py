@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ovnlb.desired.addresses import canonical
 from ovnlb.desired.model import PENDING, LoadBalancer, Provisioning
 
 _BEING_DELETED = Provisioning.PENDING_DELETE
@@ -18,13 +19,13 @@ def blamed(lb: LoadBalancer) -> frozenset[str]:
     """The ids to report ERROR when this load balancer's pending operation has failed for good.
 
     Empty while anything in it is PENDING_DELETE: that is retried for ever. A load balancer that is
-    itself being created takes its children with it: none of them works.
+    itself being created takes its children with it: none of them works. So does one without a usable VIP.
     """
     levels = [list(_pending(level)) for level in _levels(lb)]
     everything = {object_id: status for level in levels for object_id, status in level}
     if _BEING_DELETED in everything.values():
         return frozenset()
-    if lb.provisioning_status == Provisioning.PENDING_CREATE:
+    if lb.provisioning_status == Provisioning.PENDING_CREATE or canonical(lb.vip.address or "") is None:
         return frozenset(everything)
     deepest = next((level for level in levels if level), [])
     return frozenset(object_id for object_id, _ in deepest)

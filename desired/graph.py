@@ -82,27 +82,26 @@ def assemble(tables: Tables) -> Graph:
     for row in sorted(tables.get("load_balancer", ()), key=_load_balancer_order):
         lb_id = row[0]
         vip = vips.get(lb_id)
-        reason = _why_broken(row, vip)
-        if reason is not None:
-            broken.append(BrokenLoadBalancer(lb_id, reason))
-            continue
-        usable.append(
-            LoadBalancer(
-                id=lb_id,
-                project_id=row[1],
-                name=row[2],
-                provider=row[3],
-                enabled=bool(row[4]),
-                provisioning_status=row[5],
-                operating_status=row[6],
-                created_at=row[7],
-                updated_at=row[8],
-                vip=vip or NO_VIP,
-                additional_vips=additional.get(lb_id, ()),
-                listeners=listeners.get(lb_id, ()),
-                pools=pools.get(lb_id, ()),
-            )
+        made = LoadBalancer(
+            id=lb_id,
+            project_id=row[1],
+            name=row[2],
+            provider=row[3],
+            enabled=bool(row[4]),
+            provisioning_status=row[5],
+            operating_status=row[6],
+            created_at=row[7],
+            updated_at=row[8],
+            vip=vip or NO_VIP,
+            additional_vips=additional.get(lb_id, ()),
+            listeners=listeners.get(lb_id, ()),
+            pools=pools.get(lb_id, ()),
         )
+        reason = _why_broken(row, vip)
+        if reason is None:
+            usable.append(made)
+        else:
+            broken.append(BrokenLoadBalancer(lb_id, reason, made))
     return Graph(tuple(usable), tuple(broken))
 
 

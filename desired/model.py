@@ -160,7 +160,11 @@ class LoadBalancer:
 
 @dataclass(frozen=True, slots=True)
 class BrokenLoadBalancer:
-    """A load balancer whose rows cannot be read as a graph: listed as an error, never planned."""
+    """A load balancer whose rows cannot be read as a graph: listed as an error, never planned.
+
+    `lb`: what can be read of it, for its statuses.
+    """
 
     id: str
     reason: str
+    lb: LoadBalancer | None = None

@@ -67,7 +67,8 @@ class OctaviaDatabase:
         """The graphs of those of these load balancers that are ours."""
         found = octavia.load_many(self._engine, ids)
         alive = tuple(lb for lb in found.load_balancers if self.ours(lb.provider or ""))
-        return Graph(alive, found.broken)
+        broken = (one for one in found.broken if one.lb is None or self.ours(one.lb.provider or ""))
+        return Graph(alive, tuple(broken))
 
 
 class Southbound:

@@ -20,6 +20,7 @@ from ovnlb.reconciler.apply import AppliedEach
 from ovnlb.reconciler.connections import Connections
 from ovnlb.reconciler.metrics import Metrics
 from ovnlb.reconciler.orphans import Search, of_deleted, prune
+from ovnlb.reconciler.port_memory import PortMemory
 from ovnlb.reconciler.settings import Settings
 
 LOG = logging.getLogger(__name__)
@@ -108,8 +109,9 @@ def keeper_of(
     settings: Settings,
     write: Callable[[Sequence[Plan]], AppliedEach],
     metrics: Metrics,
+    memory: PortMemory,
 ) -> OrphanKeeper:
-    """The keeper over a service's connections."""
+    """The keeper over a service's connections and its memory of ports."""
     nb, limits = connections.nb, settings.prune
     search = Search(
         connections.database,
@@ -118,6 +120,7 @@ def keeper_of(
         connections.client,
         write,
         lambda: nb.connected,
+        memory=memory,
     )
     allowed = PruneLimits(limits.max_count, limits.max_percent)
     return OrphanKeeper(search, Policy(settings.policy), limits.grace, allowed, metrics)

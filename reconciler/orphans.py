@@ -67,7 +67,10 @@ class Incomplete(Exception):
 
 @dataclass(frozen=True)
 class Search:
-    """How orphans are looked for. `write` writes plans; `connected`: whether the replica is up to date."""
+    """How orphans are looked for. `write` writes plans; `connected`: whether the replica is up to date.
+
+    memory: what the process knows of ports; None for a process that only prunes.
+    """
 
     database: OrphanDatabase
     nb: OrphanNorthbound
@@ -76,6 +79,7 @@ class Search:
     write: Callable[[Sequence[Plan]], AppliedEach]
     connected: Callable[[], bool] = lambda: True
     clock: Callable[[], float] = time.monotonic
+    memory: PortMemory | None = None
 
     def look(self) -> Sighting:
         """One complete reading. Raises Incomplete, and what the databases and Neutron raise."""
@@ -193,7 +197,7 @@ def _perform(search: Search, plan: Plan) -> str:
         except NeutronError as error:
             why = str(error)
         if not why:
-            memory = PortMemory(search.nb)
+            memory = search.memory or PortMemory(search.nb)
             (result,) = execute([effect], search.client, search.nb, memory).results
             why = "" if result.ending is Ending.DONE else str(result)
         if why:

@@ -99,8 +99,11 @@ class PortMemory:
         self._put(subnet_id, port_id, None)
 
     def _put(self, subnet_id: str, port_id: str, address: str | None) -> None:
+        now = self._clock()
         with self._lock:
-            self._learnt[subnet_id] = _Learnt(port_id, address, self._clock() + _LEARNT_FOR)
+            # What expired on a subnet that nobody walks any more goes, too.
+            self._learnt = {subnet: entry for subnet, entry in self._learnt.items() if entry.until >= now}
+            self._learnt[subnet_id] = _Learnt(port_id, address, now + _LEARNT_FOR)
 
     def hm_ports(self, shown: Mapping[str, str], subnets: Iterable[str]) -> dict[str, str]:
         """Subnet -> address of its port: as the replica shows it, corrected by what is known better."""

@@ -130,7 +130,7 @@ def play(ids: Iterable[str], means: Means) -> tuple[Done, ...]:
 def _walk_again(ids: Sequence[str], states: Mapping[str, _State], means: Means) -> None:
     graph = means.load(ids)
     for broken in graph.broken:
-        states[broken.id].done = Done(broken.id, Result.TERMINAL, error=broken.reason)
+        states[broken.id].done = Done(broken.id, Result.TERMINAL, error=broken.reason, lb=broken.lb)
     found = {lb.id: lb for lb in graph.load_balancers if lb.provisioning_status != Provisioning.DELETED}
     # One listing for the subnets of all; when it fails, each load balancer meets that by itself.
     with suppress(NeutronUnavailable, NeutronRefused):

@@ -118,7 +118,7 @@ class Service:
             self.reporter.holds,
             self._overdue,
         )
-        self.keeper = keeper_of(connections, settings, self.committer.write, self.metrics)
+        self.keeper = keeper_of(connections, settings, self.committer.write, self.metrics, memory)
         self.resync = Resync(
             self.queue, connections.database.living, self._checked, self._listing, self._passed
         )

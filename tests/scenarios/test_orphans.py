@@ -450,7 +450,8 @@ def test_daemon_prunes_what_belongs_to_deleted_ones(world: ServiceWorld) -> None
     tables["member"] = [row for row in tables["member"] if row["pool_id"] in pools]
     gone = {"id": GONE, "provider": "ovn", "provisioning_status": "DELETED"}
     world.octavia({**tables, "load_balancer": [*tables["load_balancer"], gone]})
-    with world.service(prune_max_percent=100):
+    with world.service(prune_max_percent=100) as service:
+        assert service.keeper._search.memory is service.world.ports, "both know what the other deleted"
         wait_until(lambda: [row["name"] for row in world.balancers()] == [ALIVE], "the row to go")
         wait_until(lambda: GONE_PORT not in world.neutron.store["ports"], "the port to go")
 

@@ -382,6 +382,20 @@ def test_what_cannot_be_applied_becomes_ERROR_and_is_healed(world):
         wait_until(lambda: statuses(world)[MONITOR][0] == "ACTIVE", "the heal", 30)
 
 
+def test_a_load_balancer_that_cannot_be_read_becomes_ERROR_and_is_healed(world):
+    """Nothing stays PENDING for want of a graph; its reason is told."""
+    populate(world, **{LB: "PENDING_UPDATE", LISTENER: "PENDING_UPDATE"})
+    address = world.sql("SELECT ip_address FROM vip")[0][0]
+    world.sql("UPDATE vip SET ip_address = NULL")
+    with world.service(error_after=1, **QUIET) as service:
+        world.settle(30)
+        assert {statuses(world)[one][0] for one in (LB, LISTENER)} == {"ERROR"}
+        assert "has no ip_address in its row of table vip" in service.about(LB)["last"]["error"]
+        world.sql("UPDATE vip SET ip_address = :address", address=address)
+        service.resync.request("test")
+        wait_until(lambda: {statuses(world)[one][0] for one in (LB, LISTENER)} == {"ACTIVE"}, "the heal", 30)
+
+
 def test_an_observer_writes_and_reports_nothing(world):
     populate(world, **{LISTENER: "PENDING_UPDATE"})
     with world.service(policy="observe-only", **QUIET) as service:

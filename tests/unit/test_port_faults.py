@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
+from clocks import Clock
 from graphs import LB, VIP_PORT, balancer, listener, member, monitor, pool
 from ovnlb.desired.model import LoadBalancer
+from ovnlb.observed.bundle import BundleNorthbound
 from ovnlb.reconciler.port_memory import PortMemory
 from ovnlb.reconciler.ports import Ports
 from ovnlb.reconciler.rounds import SETTLED, Result
@@ -208,3 +210,12 @@ def test_a_restart_between_commit_and_effects_loses_nothing(server: FakeNeutron)
     kinds = [(call.method, call.path.partition("/")[0]) for call in world.calls()]
     assert kinds == [("PUT", "floatingips"), ("DELETE", "ports"), ("DELETE", "ports")]
     assert replace(gone).vip.port_id not in {one["id"] for one in server.dump()["ports"]}
+
+
+def test_what_was_learnt_of_a_subnet_that_nobody_walks_expires() -> None:
+    clock = Clock()
+    memory = PortMemory(BundleNorthbound(None), clock=clock)
+    memory.learn("subnet-1", "port-1", "10.0.0.2")
+    clock.now += 61
+    memory.unlearn("subnet-2", "port-2")
+    assert set(memory._learnt) == {"subnet-2"}
