@@ -1,8 +1,9 @@
 """Bundles: what a plan depends on, in one JSON file, so that it can be made again without servers.
 
 `{"format_version": "1.0", "octavia": {table: [rows]}, "neutron": {"networks", "subnets", "ports",
-"floatingips"}, "nb": {table: [rows with "_uuid"]}, "sb": {table: [rows]}}`. A missing part is an
-empty one. No secrets: rows hold only the columns that a plan reads.
+"floatingips"}, "nb": {table: [rows with "_uuid"]}, "sb": {table: [rows]}, "options":
+{"drain_on_zero_weight": true}}`. A missing part is an empty one, a missing option has its default. No
+secrets: rows hold only the columns that a plan reads.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from ovnlb.desired.graph import Graph, MalformedRow, from_dicts
-from ovnlb.diff.policy import Policy
 from ovnlb.observed.bundle import BundleNorthbound
 from ovnlb.observed.bundle_form import BundleError
 from ovnlb.observed.bundle_neutron import BundleNeutron
@@ -57,16 +57,13 @@ def write_bundle(path: str, parts: Mapping[str, Any]) -> None:
 class BundleInputs:
     """Everything a plan needs, out of a bundle. Raises BundleError on a malformed part."""
 
-    def __init__(
-        self, bundle: Mapping[str, Any], *, drain: bool = True, policy: Policy = Policy.SYNC
-    ) -> None:
+    def __init__(self, bundle: Mapping[str, Any]) -> None:
         health = bundle_health(bundle.get("sb"))
         self.world = World(
             nb=BundleNorthbound(bundle.get("nb")),
             neutron=BundleNeutron(bundle.get("neutron")),
             health=lambda: health,
-            policy=policy,
-            drain=drain,
+            drain=_drain(bundle),
         )
         octavia = bundle.get("octavia") or {}
         if not isinstance(octavia, Mapping):
@@ -79,3 +76,12 @@ class BundleInputs:
     def graph(self, scope: Scope) -> Graph:
         """The graph of the load balancers in scope."""
         return scoped(self._graph, scope)
+
+
+def _drain(bundle: Mapping[str, Any]) -> bool:
+    """Whether the configuration that the bundle was made under lets members of weight 0 drain."""
+    options = {} if bundle.get("options") is None else bundle["options"]
+    drain = options.get("drain_on_zero_weight", True) if isinstance(options, Mapping) else None
+    if not isinstance(drain, bool):
+        raise BundleError("bundle: 'options' must be an object, drain_on_zero_weight true or false")
+    return drain

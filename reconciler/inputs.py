@@ -40,7 +40,7 @@ class Inputs(Protocol):
 
 def scoped(graph: Graph, scope: Scope) -> Graph:
     """The part of a whole graph that is in scope."""
-    require_ids(graph, scope.ids)
+    _require_ids(graph, scope.ids)
     wanted = set(scope.ids)
     return Graph(
         tuple(
@@ -52,7 +52,7 @@ def scoped(graph: Graph, scope: Scope) -> Graph:
     )
 
 
-def require_ids(graph: Graph, ids: Sequence[str]) -> None:
+def _require_ids(graph: Graph, ids: Sequence[str]) -> None:
     """Raise UnknownLoadBalancer when one of the ids is not in the graph."""
     known = {lb.id for lb in graph.load_balancers} | {broken.id for broken in graph.broken}
     missing = [lb_id for lb_id in ids if lb_id not in known]

@@ -14,13 +14,13 @@ from sqlalchemy import Engine
 from ovnlb.desired.facts import Health
 from ovnlb.desired.graph import Graph
 from ovnlb.desired.model import Provisioning
-from ovnlb.desired.octavia import check_schema, load_all, load_many, open_engine, statuses_of
+from ovnlb.desired.octavia import check_schema, load_all, load_many, open_engine, read_tables, statuses_of
 from ovnlb.diff.policy import Policy
 from ovnlb.observed.idl import NbReplica, SbReplica, connect_nb, connect_sb
 from ovnlb.observed.neutron import SdkNeutron
 from ovnlb.observed.remotes import Unreachable, WrongDatabase
 from ovnlb.observed.sb import health
-from ovnlb.reconciler.inputs import Scope, require_ids
+from ovnlb.reconciler.inputs import Scope, scoped
 from ovnlb.reconciler.neutron_client import DAEMON, NeutronClient
 from ovnlb.reconciler.port_memory import PortMemory
 from ovnlb.reconciler.ports import Ports
@@ -83,21 +83,23 @@ class LiveInputs:
 
     def graph(self, scope: Scope) -> Graph:
         """The graph in scope, of the configured providers, from one database snapshot."""
-        providers = self.settings.providers
         if not scope.ids:
-            return load_all(self.engine, providers, scope.project)
-        found = load_many(self.engine, scope.ids)
-        wanted = {provider.lower() for provider in providers}
-        graph = Graph(
-            tuple(
-                lb
-                for lb in found.load_balancers
-                if (lb.provider or "").lower() in wanted and scope.project in (None, lb.project_id)
-            ),
-            found.broken,
+            return load_all(self.engine, self.settings.providers, scope.project)
+        return self.ours(load_many(self.engine, scope.ids), scope)
+
+    def tables(self, scope: Scope) -> dict[str, list[dict[str, Any]]]:
+        """The rows behind `graph`, as a bundle holds them; with ids those of other providers, too."""
+        return read_tables(self.engine, self.settings.providers, scope.ids or None, scope.project)
+
+    def ours(self, graph: Graph, scope: Scope) -> Graph:
+        """The part of a graph that is of our providers and in scope; raises UnknownLoadBalancer."""
+        wanted = {provider.lower() for provider in self.settings.providers}
+        broken = self.statuses([lb.id for lb in graph.broken]) if graph.broken else {}
+        found = Graph(
+            tuple(lb for lb in graph.load_balancers if (lb.provider or "").lower() in wanted),
+            tuple(lb for lb in graph.broken if lb.id in broken and broken[lb.id][1].lower() in wanted),
         )
-        require_ids(graph, scope.ids)
-        return graph
+        return scoped(found, scope)
 
     def means(self, graph: Graph) -> Means:
         """How a one-shot round reads and writes: floating IPs from one listing for this graph."""

@@ -6,7 +6,6 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ovnlb.diff.policy import Policy
 from ovnlb.reconciler.bundles import BundleInputs, read_bundle
 from ovnlb.reconciler.commands.output import FORMATS, say
 from ovnlb.reconciler.inputs import Inputs, Scope
@@ -65,7 +64,7 @@ def scope(options: Namespace) -> Scope:
 def inputs(options: Namespace) -> Iterator[Inputs]:
     """The inputs of a command that only looks: a bundle, or the live databases without a lock."""
     if getattr(options, "bundle", None):
-        yield BundleInputs(read_bundle(options.bundle), policy=Policy.SYNC)
+        yield BundleInputs(read_bundle(options.bundle))
         return
     with live_inputs(settings(options), notice=say) as found:
         yield found

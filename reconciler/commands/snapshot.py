@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from ovnlb.desired.octavia import read_tables
+from ovnlb.desired.graph import from_dicts
 from ovnlb.observed import dump
 from ovnlb.observed.port_facts import mapping_users
 from ovnlb.observed.source import NorthboundSource
@@ -28,20 +28,20 @@ def run(options: Namespace) -> Exit:
     """Write the bundle of what is in scope."""
     wanted = scope(options)
     with live_inputs(settings(options), notice=say) as found:
-        done = walk_all(found.graph(wanted), found.world, progress)
-        parts = bundle_parts(found, done, wanted)
+        octavia = found.tables(wanted)
+        done = walk_all(found.ours(from_dicts(octavia), wanted), found.world, progress)
+        parts = {"octavia": octavia, **bundle_parts(found, done, wanted)}
     write_bundle(options.out, parts)
     say(f"{options.out}: {len(done.walked)} load balancers")
     return Exit.ERROR if done.failed else Exit.IN_SYNC
 
 
 def bundle_parts(found: LiveInputs, done: Pass, wanted: Scope) -> dict[str, Any]:
-    """The parts of the bundle, all read from the replicas that the plan was made from."""
+    """All but Octavia's part, read from the replicas that the plans were made from."""
     ids = tuple(walked.lb.id for walked in done.walked) + tuple(failure.lb_id for failure in done.failed)
-    octavia = read_tables(found.engine, found.settings.providers, ids if wanted.partial else None)
     kept = {*ids, *neighbours(found.nb, done)} if wanted.partial else None
     return {
-        "octavia": octavia,
+        "options": {"drain_on_zero_weight": found.settings.drain_on_zero_weight},
         "neutron": neutron_part(done),
         "nb": dump.northbound(found.nb, ports_used(found.nb, done), kept),
         "sb": dump.southbound(found.sb) if found.sb is not None else {},

@@ -300,3 +300,34 @@ def test_one_broken_lb_does_not_stop_the_others(cloud: Cloud) -> None:
     assert LB in out
     code, out, _ = cloud.run("plan", "--format", "json")
     assert (code, [item["id"] for item in json.loads(out)["errors"]]) == (1, [LB])
+
+
+def test_broken_lb_of_another_provider_is_not_ours(cloud: Cloud) -> None:
+    """Named by --lb it is unknown, as it is when its rows can be read."""
+    step = load_scenario("two_lbs_same_network").steps[9]
+    assert step.octavia is not None
+    vips = [row for row in step.octavia["vip"] if row["load_balancer_id"] != LB]
+    balancers = [
+        {**row, "provider": "amphora" if row["id"] == LB else row["provider"]}
+        for row in step.octavia["load_balancer"]
+    ]
+    write_tables(writer(cloud.database), {**step.octavia, "vip": vips, "load_balancer": balancers})
+    code, out, err = cloud.run("plan", "--lb", LB)
+    assert (code, out) == (1, "")
+    assert f"load balancer {LB}: not in the Octavia database, or of another provider" in err
+
+
+def test_snapshot_records_whether_weight_0_drains(cloud: Cloud, tmp_path: Path) -> None:
+    """The plan from a bundle is the one of the configuration that the bundle was made under."""
+    step = load_scenario("two_lbs_same_network").steps[9]
+    assert step.octavia is not None
+    members = [{**row, "weight": 0} for row in step.octavia["member"]]
+    write_tables(writer(cloud.database), {**step.octavia, "member": members})
+    drained = json.loads(cloud.run("plan", "--with", "desired", "--format", "json")[1])
+    with cloud.config.open("a") as config:
+        config.write("[ovnlb]\ndrain_on_zero_weight = false\n")
+    bundle = str(tmp_path / "bundle.json")
+    cloud.run("snapshot", "--out", bundle)
+    live = json.loads(cloud.run("plan", "--with", "desired", "--format", "json")[1])
+    assert live != drained
+    assert json.loads(cloud.run("plan", "--from", bundle, "--with", "desired", "--format", "json")[1]) == live

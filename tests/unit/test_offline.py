@@ -106,6 +106,15 @@ def test_column_that_no_database_has_is_named(
     assert place in err
 
 
+@pytest.mark.parametrize("options", [3, [], ["x"], {"drain_on_zero_weight": "no"}])
+def test_options_that_no_configuration_has_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: Any
+) -> None:
+    """Only an absent part has the default."""
+    assert main(["plan", "--from", bundle(tmp_path, options=options)]) == 1
+    assert "bundle: 'options' must be an object" in capsys.readouterr().err
+
+
 def test_show_of_a_deleted_load_balancer_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It has no graph; empty rows would look as if all were well."""
     file = bundle(tmp_path, octavia=octavia(provisioning_status="DELETED"))

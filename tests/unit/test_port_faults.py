@@ -144,7 +144,7 @@ def test_the_phases_make_all_kinds_of_calls():
     }
 
 
-@pytest.mark.parametrize(("phase", "number", "fault"), cases())
+@pytest.mark.parametrize(("phase", "number", "fault"), list(cases()))
 def test_one_failing_call(server: FakeNeutron, phase: str, number: int, fault: str) -> None:
     """Whichever call fails, and however: the end is the same, and before it nothing is reported."""
     make, lb = PHASES[phase]
