@@ -48,12 +48,13 @@ def open_engine(
     connect_timeout: int = 10,
     option: str = "[database]connection",
     read_timeout: int = READ_TIMEOUT,
-    pool_size: int = 10,
+    pool_size: int = 20,
 ) -> sa.Engine:
     """An engine for Octavia's database; nothing is connected yet.
 
-    `connection_parameters` is appended to the URL as oslo.db does; times in seconds. Raises
-    DatabaseUnusable, whose text names `option` and never shows the password.
+    `connection_parameters` is appended to the URL as oslo.db does; times in seconds; `pool_size` is the
+    most connections to a server at any time. Raises DatabaseUnusable, whose text names `option` and
+    never shows the password.
     """
     if connection_parameters:
         url = f"{url}{'&' if '?' in url else '?'}{connection_parameters}"
@@ -88,6 +89,7 @@ def _mysql_engine(
         pool_pre_ping=True,
         pool_recycle=RECYCLE,
         pool_size=pool_size,
+        max_overflow=0,
         pool_timeout=connect_timeout,
         execution_options={OPTION: option},
     )

@@ -61,17 +61,27 @@ def test_a_pools_load_balancer_with_all_vips(database):
     assert lookup.of_pool("") is None
 
 
-def test_two_connections_at_most_and_none_waited_for_longer_than_the_timeout(octavia_mariadb):
+def test_two_connections_at_most_for_any_number_of_requests(octavia_mariadb):
     write_tables(writer(octavia_mariadb), ROWS)
-    lookup = lookup_of(octavia_mariadb)
-    answers = []
+    engine = open_engine(octavia_mariadb, connect_timeout=60, pool_size=CONNECTIONS)
+    opened, answers = [], []
+    sa.event.listen(engine, "connect", lambda connection, record: opened.append(connection))
+    lookup = DriverLookup(lambda: engine)
     threads = [threading.Thread(target=lambda: answers.append(lookup.of_pool(POOL))) for _ in range(30)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert answers == [VipFacts(LB, VIPS)] * 30
-    assert lookup._engine.pool.size() == CONNECTIONS
+    assert 1 <= len(opened) <= CONNECTIONS
+
+
+def test_a_question_that_finds_no_free_connection_is_left_open_in_time(octavia_mariadb):
+    engine = open_engine(octavia_mariadb, connect_timeout=1, pool_size=1)
+    with engine.connect():
+        started = time.monotonic()
+        assert DriverLookup(lambda: engine).of_pool(POOL) is None
+        assert 0.9 < time.monotonic() - started < 10
 
 
 def test_the_apis_own_open_transaction_is_neither_seen_nor_waited_for(octavia_mariadb):
