@@ -7,7 +7,7 @@ raise DatabaseUnavailable and DatabaseUnusable. Source: octavia/db/models.py (19
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -22,6 +22,7 @@ from ovnlb.desired.octavia_errors import DatabaseError as DatabaseError
 from ovnlb.desired.octavia_errors import DatabaseUnavailable as DatabaseUnavailable
 from ovnlb.desired.octavia_errors import DatabaseUnusable as DatabaseUnusable
 from ovnlb.desired.octavia_errors import connected
+from ovnlb.desired.octavia_rows import as_text, read_rows
 from ovnlb.desired.octavia_schema import check_schema as check_schema
 from ovnlb.desired.octavia_url import open_engine as open_engine
 
@@ -40,8 +41,9 @@ def _table(name: str) -> sa.TableClause:
 LB, VIP, ADDITIONAL, LISTENER, POOL, PERSISTENCE, MEMBER, MONITOR, POLICY, RULE = map(_table, COLUMNS)
 
 WITH_POOL = MEMBER.c.pool_id == POOL.c.id
-HAS_L7 = (
-    sa.exists(POLICY.c.id).where(POLICY.c.listener_id == LISTENER.c.id).correlate(LISTENER).label("has_l7")
+# A number: a bare EXISTS is text in MariaDB's JSON.
+HAS_L7 = sa.case(
+    (sa.exists(POLICY.c.id).where(POLICY.c.listener_id == LISTENER.c.id).correlate(LISTENER), 1), else_=0
 )
 L7_JOIN = POLICY.join(LISTENER, POLICY.c.listener_id == LISTENER.c.id).join(
     LB, LISTENER.c.load_balancer_id == LB.c.id
@@ -64,22 +66,22 @@ def _queries(condition: Condition) -> Queries:
     """
     pool_of_lb = POOL.c.load_balancer_id == LB.c.id
     return {
-        "load_balancer": sa.select(*LB.c, *VIP.c)
+        "load_balancer": as_text(*LB.c, *VIP.c)
         .select_from(LB.outerjoin(VIP, VIP.c.load_balancer_id == LB.c.id))
         .where(condition),
-        "additional_vip": sa.select(*ADDITIONAL.c)
+        "additional_vip": as_text(*ADDITIONAL.c)
         .select_from(ADDITIONAL.join(LB, ADDITIONAL.c.load_balancer_id == LB.c.id))
         .where(condition),
-        "listener": sa.select(*LISTENER.c, HAS_L7)
+        "listener": as_text(*LISTENER.c, HAS_L7)
         .select_from(LISTENER.join(LB, LISTENER.c.load_balancer_id == LB.c.id))
         .where(condition),
-        "pool": sa.select(*POOL.c, *PERSISTENCE.c)
+        "pool": as_text(*POOL.c, *PERSISTENCE.c)
         .select_from(POOL.join(LB, pool_of_lb).outerjoin(PERSISTENCE, PERSISTENCE.c.pool_id == POOL.c.id))
         .where(condition),
-        "member": sa.select(*MEMBER.c)
+        "member": as_text(*MEMBER.c)
         .select_from(MEMBER.join(POOL, WITH_POOL).join(LB, pool_of_lb))
         .where(condition),
-        "health_monitor": sa.select(*MONITOR.c)
+        "health_monitor": as_text(*MONITOR.c)
         .select_from(MONITOR.join(POOL, MONITOR.c.pool_id == POOL.c.id).join(LB, pool_of_lb))
         .where(condition),
     }
@@ -87,8 +89,8 @@ def _queries(condition: Condition) -> Queries:
 
 def _l7_queries(condition: Condition) -> Queries:
     return {
-        "l7policy": sa.select(*POLICY.c).select_from(L7_JOIN).where(condition),
-        "l7rule": sa.select(*RULE.c)
+        "l7policy": as_text(*POLICY.c).select_from(L7_JOIN).where(condition),
+        "l7rule": as_text(*RULE.c)
         .select_from(L7_JOIN.join(RULE, RULE.c.l7policy_id == POLICY.c.id))
         .where(condition),
     }
@@ -227,21 +229,18 @@ def _read(connection: sa.Connection, selections: Sequence[Selection]) -> Rows:
     """The rows of every table, each with its COLUMNS, for the load balancers of these selections."""
     rows: Rows = {table: [] for table in COLUMNS}
     for scope, parameters in selections:
-        found = _results(connection, scope.queries, parameters)
-        if any(listener.has_l7 for listener in found["listener"]):
-            found |= _results(connection, scope.l7_queries, parameters)
-        for table, some in found.items():
-            _sort_in(rows, table, some)
+        has_l7 = False
+        for table, query in scope.queries.items():
+            found = read_rows(connection, query, parameters)
+            has_l7 = has_l7 or (table == "listener" and any(row[-1] for row in found))
+            _sort_in(rows, table, found)
+        if has_l7:
+            for table, query in scope.l7_queries.items():
+                rows[table].extend(read_rows(connection, query, parameters))
     return rows
 
 
-def _results(
-    connection: sa.Connection, queries: Queries, parameters: Mapping[str, Any]
-) -> dict[str, Sequence[sa.Row[Any]]]:
-    return {table: connection.execute(query, parameters).all() for table, query in queries.items()}
-
-
-def _sort_in(rows: Rows, table: str, found: Sequence[sa.Row[Any]]) -> None:
+def _sort_in(rows: Rows, table: str, found: Iterable[Row]) -> None:
     """Append query results to the tables that their columns belong to."""
     width = len(COLUMNS[table])
     if table not in ("load_balancer", "pool", "listener"):
