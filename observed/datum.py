@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-_PLAIN = frozenset({str, tuple, dict})
+_SCALARS = frozenset({str, int})
+_PLAIN = _SCALARS | {tuple, dict}
 
 
 def mapping(row: Any, column: str) -> dict[str, str]:
@@ -26,7 +27,7 @@ def members(row: Any, column: str) -> list[Any]:
     cell = row._data[column]
     if cell.__class__ is tuple:
         return list(cell)
-    if cell.__class__ is str:
+    if cell.__class__ in _SCALARS:
         return [cell]
     return [key.value for key in cell.values]
 
@@ -34,7 +35,7 @@ def members(row: Any, column: str) -> list[Any]:
 def first(row: Any, column: str) -> Any:
     """The value of an optional or scalar column, None when empty."""
     cell = row._data[column]
-    if cell.__class__ is str:
+    if cell.__class__ in _SCALARS:
         return cell
     for key in cell if cell.__class__ is tuple else cell.values:
         return key if cell.__class__ is tuple else key.value

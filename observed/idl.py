@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from ovnlb.observed import monitors, northbound
 from ovnlb.observed.connection import LOCK_NAME, RELOADED, RowEvent, prepare, start
 from ovnlb.observed.indexes import NorthboundIndexes
-from ovnlb.observed.monitors import SbReplica
+from ovnlb.observed.monitors import MonitorIndex, SbReplica
 from ovnlb.observed.remotes import Unreachable, WrongDatabase
 from ovnlb.observed.replica import NbReplica
 from ovnlb.observed.source import Endpoint
@@ -61,8 +61,11 @@ def connect_nb(
 
 def connect_sb(endpoint: Endpoint, lock: bool | str = False, *, leader_only: bool = True) -> SbReplica:
     """Connect to the Southbound database: its Service_Monitor table. Arguments as of `connect_nb`."""
-    made = prepare(endpoint, monitors.DATABASE, monitors.TABLES, lock, leader_only)
-    return SbReplica(start(made, monitors.DATABASE), endpoint)
+    with _without_gc():
+        made = prepare(endpoint, monitors.DATABASE, monitors.TABLES, lock, leader_only, monitors.PLAIN)
+        index = MonitorIndex()
+        made.on_row, made.on_clear = index.changed, index.cleared
+        return SbReplica(start(made, monitors.DATABASE), made, index)
 
 
 _loading = threading.Lock()

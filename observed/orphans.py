@@ -19,7 +19,7 @@ from ovnlb.observed import neutron_rows
 from ovnlb.observed.nb import unclaimed
 from ovnlb.observed.ownership import Ownership
 from ovnlb.observed.port_facts import mapping_users
-from ovnlb.observed.source import NeutronPort, NorthboundSource, SwitchPort
+from ovnlb.observed.source import NeutronPort, NorthboundSource
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _LB_ID = re.compile(rf"{VIP_PORT_PREFIX}(?:additional-\d+-)?({_UUID})")
@@ -28,10 +28,13 @@ _VIP_OWNERS = frozenset({"", "ovn-lb:vip", "Octavia"})
 
 
 class OrphanNorthbound(NorthboundSource, Protocol):
-    """A Northbound database that can list the ports of providers."""
+    """A Northbound database that can list the ports of providers, and count rows."""
 
-    def provider_ports(self) -> tuple[SwitchPort, ...]:
-        """The LSPs whose Neutron name is that of a VIP or health-monitor port, by name."""
+    def provider_ports(self) -> dict[str, str]:
+        """LSP name -> Neutron name of the VIP and health-monitor ports."""
+
+    def row_count(self, name: str) -> int:
+        """How many Load_Balancer rows have that name."""
 
 
 @dataclass(frozen=True, slots=True)

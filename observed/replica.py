@@ -125,6 +125,11 @@ class NbReplica(Replica):
         ]
         return tuple(sorted(found, key=lambda check: (check.vip, check.uuid or "")))
 
+    def row_count(self, name: str) -> int:
+        """How many Load_Balancer rows have that name."""
+        with self._idl.guard:
+            return len(self._indexes.load_balancers.rows(name))
+
     def load_balancer_names(self) -> Iterator[str]:
         """The names of all Load_Balancer rows, each once."""
         with self._idl.guard:
@@ -180,11 +185,14 @@ class NbReplica(Replica):
         found = [self._port(row) for row in rows]
         return min(found, key=lambda port: port.name, default=None)
 
-    def provider_ports(self) -> tuple[SwitchPort, ...]:
-        """The LSPs whose Neutron name is that of a VIP or health-monitor port, by name."""
+    def provider_ports(self) -> dict[str, str]:
+        """LSP name -> Neutron name of the VIP and health-monitor ports."""
         with self._idl.guard:
             rows = self._rows("Logical_Switch_Port", self._indexes.provider_ports, True)
-            return tuple(sorted((self._port(row) for row in rows), key=lambda port: port.name))
+            return {
+                str(datum.first(row, "name")): datum.mapping(row, "external_ids")[neutron_rows.PORT_NAME]
+                for row in rows
+            }
 
     # NorthboundSource: routers
 

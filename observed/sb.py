@@ -40,6 +40,11 @@ def monitor_status(row: Mapping[str, Any]) -> str:
     return status if status in _WORST_FIRST else ABSENT
 
 
+def worst(statuses: Iterable[str]) -> str:
+    """The one that counts of several rows with one key."""
+    return min(statuses, key=_WORST_FIRST.index)
+
+
 def health(
     rows: Iterable[Mapping[str, Any]], complete: bool, overdue: frozenset[MonitorKey] = frozenset()
 ) -> Health:
@@ -52,8 +57,7 @@ def health(
         key = monitor_key(row)
         if key is not None:
             status = monitor_status(row)
-            known = monitors.get(key, status)
-            monitors[key] = min(status, known, key=_WORST_FIRST.index)
+            monitors[key] = worst((status, monitors.get(key, status)))
     return Health(monitors, complete, overdue)
 
 

@@ -19,7 +19,6 @@ from ovnlb.diff.policy import Policy
 from ovnlb.observed.idl import NbReplica, SbReplica, connect_nb, connect_sb
 from ovnlb.observed.neutron import SdkNeutron
 from ovnlb.observed.remotes import Unreachable, WrongDatabase
-from ovnlb.observed.sb import health
 from ovnlb.reconciler.inputs import Scope, scoped
 from ovnlb.reconciler.neutron_client import DAEMON, NeutronClient
 from ovnlb.reconciler.port_memory import PortMemory
@@ -55,17 +54,7 @@ class LiveHealth:
         """The health of now; not complete while the database is away."""
         state = (self._sb.generation, self._sb.connected)
         if self._made is None or self._made[0] != state:
-            rows = (
-                {
-                    "logical_port": row.logical_port,
-                    "ip": row.ip,
-                    "port": row.port,
-                    "protocol": row.protocol,
-                    "status": row.status,
-                }
-                for row in self._sb.monitors()
-            )
-            self._made = (state, health(rows, complete=state[1]))
+            self._made = (state, Health(self._sb.statuses(), complete=state[1]))
         return self._made[1]
 
 

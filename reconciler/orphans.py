@@ -28,6 +28,7 @@ from ovnlb.observed.orphans import (
     hm_port_orphans,
     row_orphans,
     vip_port_held,
+    vip_port_lb,
     vip_port_orphans,
 )
 from ovnlb.observed.source import NeutronPort
@@ -85,8 +86,8 @@ class Search:
         """One complete reading. Raises Incomplete, and what the databases and Neutron raise."""
         if not self.connected():
             raise Incomplete("the Northbound replica is not connected: nothing is called an orphan")
-        at, ports = self.clock(), self._ports()
-        living = frozenset(self.database.living())
+        at, living = self.clock(), frozenset(self.database.living())
+        ports, more = self._ports(living)
         register = self._register(living, asked_ids(self.nb, ports, living))
         by_id = {port.id: port for port in ports}
         rows, foreign = row_orphans(self.nb, register, lambda port_id: self._port(port_id, by_id))
@@ -96,8 +97,8 @@ class Search:
             *vip_port_orphans(ports, register, fips),
             *hm_port_orphans(self.nb, ports, register),
         )
-        alive = sum(len(self.nb.load_balancers(lb_id)) for lb_id in living)
-        return Sighting(at, orphans, alive + len(rows) + len(ports), self.database.newest(), foreign)
+        ours = sum(map(self.nb.row_count, living)) + len(rows) + len(ports) + more
+        return Sighting(at, orphans, ours, self.database.newest(), foreign)
 
     def _register(self, living: frozenset[str], ids: Collection[str]) -> Register:
         """What the database says of these ids, none of which was living a moment ago."""
@@ -111,14 +112,18 @@ class Search:
         others = frozenset(found) - deleted
         return Register(living, deleted, others, self.database.monitored_subnets())
 
-    def _ports(self) -> list[NeutronPort]:
-        """All VIP and health-monitor ports of providers that Neutron has, by id."""
+    def _ports(self, living: Collection[str]) -> tuple[list[NeutronPort], int]:
+        """The VIP and health-monitor ports of providers that Neutron has, by id, and how many more.
+
+        Those more have no owner, as in older releases, and are of load balancers that live: a cloud may
+        have nothing but such ports, and none of them can be an orphan.
+        """
         self.neutron.refresh()
         found = {port.id: port for owner in _LISTED_OWNERS for port in self.neutron.ports(device_owner=owner)}
-        for lsp in self.nb.provider_ports():
-            if lsp.name not in found and (port := self.neutron.port(lsp.name)) is not None:
-                found[port.id] = port
-        return [found[port_id] for port_id in sorted(found)]
+        unlisted = {lsp: name for lsp, name in self.nb.provider_ports().items() if lsp not in found}
+        doubtful = [lsp for lsp, name in unlisted.items() if vip_port_lb(name) not in living]
+        found |= {port.id: port for port in self.neutron.ports_of(doubtful)}
+        return [found[port_id] for port_id in sorted(found)], len(unlisted) - len(doubtful)
 
     def _port(self, port_id: str, known: Mapping[str, NeutronPort]) -> NeutronPort | None:
         """A port by id, from the listing where it is in it: a user's own one never is."""

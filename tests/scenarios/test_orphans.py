@@ -94,6 +94,18 @@ def test_nothing_is_an_orphan_in_a_right_cloud(two: RepairWorld) -> None:
     assert "No orphans" in ran.out
 
 
+def test_old_ports_of_the_living_are_not_asked_for(two: RepairWorld) -> None:
+    """A cloud may have nothing but VIP ports without an owner: no port of a living one is asked about."""
+    for port in two.neutron.store["ports"].values():
+        if port["name"].startswith("ovn-lb-vip-"):
+            port |= {"device_owner": "", "device_id": ""}
+    assert listed(two) == []
+    asked = [call for call in two.neutron.calls if call.path.startswith("ports")]
+    assert {call.query.get("device_owner") for call in asked} == {"ovn-lb:vip", "ovn-lb-hm:distributed"}
+    forget(two)
+    assert {one["kind"] for one in listed(two)} == {"row", "vip_port"}
+
+
 def test_absent_id_is_listed_and_never_pruned_by_apply_L08(two: RepairWorld) -> None:
     """A row of an unknown id is listed with its VIP port by every command; apply leaves it and says so."""
     forget(two)
