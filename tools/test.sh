@@ -5,7 +5,7 @@ set -euo pipefail
 # shellcheck source=tools/prepare.sh
 . "$(dirname "${BASH_SOURCE[0]}")/prepare.sh"
 
-STAGES=(lint mypy docs security wheel py313 py312 newest 2026.2)
+STAGES=(lint mypy docs security wheel py313 py312 newest 2026.2 smoke e2e tempest)
 [ "$#" -eq 0 ] || STAGES=("$@")
 
 install_packages test
