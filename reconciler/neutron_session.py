@@ -20,6 +20,7 @@ LOG = logging.getLogger(__name__)
 
 GROUP = "neutron"
 TIMEOUT = 30
+APP = "ovnlb"  # the first word of User-Agent in the access logs of Neutron and Keystone
 
 
 def open_network(conf: cfg.ConfigOpts, strict: bool = False) -> Any:
@@ -45,7 +46,7 @@ def connection_over(session: Any, conf: cfg.ConfigOpts, override: str | None) ->
     """A connection over a session; `override` is the endpoint that `endpoint_url` chose."""
     options: dict[str, Any] = {"network_endpoint_override": override} if override else {}
     region = conf[GROUP].region_name
-    return openstack.connection.Connection(session=session, region_name=region, app_name="ovnlb", **options)
+    return openstack.connection.Connection(session=session, region_name=region, app_name=APP, **options)
 
 
 def open_session(conf: cfg.ConfigOpts) -> Any:
@@ -54,7 +55,7 @@ def open_session(conf: cfg.ConfigOpts) -> Any:
     if auth is None:
         raise ValueError("neither [neutron]auth_type nor [service_auth]auth_type is set")
     timeout = conf[GROUP].timeout or TIMEOUT
-    return loading.load_session_from_conf_options(conf, GROUP, auth=auth, timeout=timeout)
+    return loading.load_session_from_conf_options(conf, GROUP, auth=auth, timeout=timeout, app_name=APP)
 
 
 def endpoint_url(conf: cfg.ConfigOpts, session: Any, strict: bool) -> tuple[str | None, Choice | None]:
