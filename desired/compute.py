@@ -33,7 +33,7 @@ from ovnlb.desired.rows import (
     NbState,
 )
 from ovnlb.desired.statuses import member_statuses
-from ovnlb.desired.vips import frame_vips
+from ovnlb.desired.vips import served_vips
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def _row(lb: LoadBalancer, intent: RowIntent, topo: Topology, health: Health, dr
     external_ids = dict(_vip_ids(lb, topo))
     external_ids |= dict(_child_ids(intent))
     external_ids |= dict(_attachment_ids(attached))
-    vips = frame_vips(external_ids, _excluded(intent, drain))
+    vips = served_vips(intent, external_ids, _excluded(intent, drain))
     checks = health_rows(intent, lb.enabled, _addresses(external_ids), topo)
     expected = expected_monitors(intent, checks, vips)
     members = member_statuses(intent, expected, health, drain)

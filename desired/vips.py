@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 
 from ovnlb.desired.addresses import canonical, is_v6
 from ovnlb.desired.extids import parse_listener_value, parse_members, split_list
+from ovnlb.desired.intent import RowIntent, ServedPool
 from ovnlb.desired.rows import (
     ADDITIONAL_VIP_FIPS,
     ADDITIONAL_VIPS,
@@ -46,6 +47,36 @@ def frame_vips(external_ids: Mapping[str, str], excluded: Collection[str]) -> di
         if v6:
             vips.update((f"[{address}]:{port}", v6) for address in v6_addresses)
     return vips
+
+
+def served_vips(
+    intent: RowIntent, external_ids: Mapping[str, str], excluded: Collection[str]
+) -> dict[str, str]:
+    """What `frame_vips` makes of the external_ids of this intent, without taking their texts apart again.
+
+    `external_ids` are the row's own; of them only the addresses and the LB's admin state are read.
+    """
+    if external_ids.get(ENABLED) == "False":
+        return {}
+    v4_addresses, v6_addresses = _addresses(external_ids)
+    backends = {
+        served.pool.id: _served_backends(served, excluded) for served in intent.pools if served.pool.enabled
+    }
+    vips: dict[str, str] = {}
+    for listener in intent.listeners:
+        v4, v6 = backends.get(listener.default_pool_id or "", ("", "")) if listener.enabled else ("", "")
+        if v4:
+            vips.update((f"{address}:{listener.port}", v4) for address in v4_addresses)
+        if v6:
+            vips.update((f"[{address}]:{listener.port}", v6) for address in v6_addresses)
+    return vips
+
+
+def _served_backends(served: ServedPool, excluded: Collection[str]) -> tuple[str, str]:
+    members = [one for one in served.backends if one.member.id not in excluded]
+    v4 = [f"{one.address}:{one.member.port}" for one in members if not is_v6(one.address)]
+    v6 = [f"[{one.address}]:{one.member.port}" for one in members if is_v6(one.address)]
+    return ",".join(v4), ",".join(v6)
 
 
 def _addresses(external_ids: Mapping[str, str]) -> tuple[list[str], list[str]]:

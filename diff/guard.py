@@ -24,6 +24,8 @@ _MONITORED = ("tcp", "udp")
 def guarded(plan: Plan) -> Plan:
     """The plan with the findings about its desired rows; nothing is refused when there is no work."""
     refused = tuple(refusals(plan.want)) if plan.changes else ()
+    if not refused and not any(row.health_checks for row in plan.want.rows):
+        return plan
     return replace(plan, refused=(*plan.refused, *refused), warnings=(*plan.warnings, *warnings(plan.want)))
 
 

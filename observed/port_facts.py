@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 from itertools import islice
 
 from ovnlb.desired.addresses import canonical, in_network
-from ovnlb.desired.facts import NatEntry, Topology
+from ovnlb.desired.facts import NatEntry, Topology, switch_name
 from ovnlb.desired.model import LoadBalancer, Member
 from ovnlb.desired.port_facts import HmPort, MemberFip, PortFact, PortFacts
 from ovnlb.desired.rows import ADDITIONAL_VIP_FIPS, VIP_FIP, NbState
@@ -135,15 +135,16 @@ def _hm_ports(
 def _member_fips(nb: NorthboundSource, lb: LoadBalancer, topo: Topology) -> Iterator[MemberFip]:
     for member, subnet in _members(lb, topo):
         address = canonical(member.address)
-        ports = topo.member_ports.get((subnet, address or ""), ())
-        if address is None or not ports:
+        nats = () if address is None else nb.nat_entries_of(address)
+        if address is None or not nats:
             continue
+        ports = nb.ports_with_address(switch_name(topo.subnets[subnet].network_id), address)
         others = {
             use.load_balancer
             for use in nb.fip_member_uses(address)
             if use.subnet_id in ("", subnet) and use.load_balancer != lb.id
         }
-        for nat in nb.nat_entries_of(address):
+        for nat in nats:
             if _port_of(nat) in ports:
                 yield MemberFip(member.id, nat, tuple(sorted(others)))
 

@@ -27,6 +27,7 @@ class NbReplica(Replica):
         super().__init__(api, made.endpoint)
         self._indexes = indexes
         self._kept: tuple[int, dict[Any, Any]] = (indexes.topology, {})
+        self._last_port: tuple[tuple[int, str], SwitchPort | None] = ((-1, ""), None)
         self.persistent_uuids = persistent_uuids
         enum = self._tables["Load_Balancer"].columns["selection_fields"].type.key.enum
         self._ipv6_hash = enum is not None and "ipv6_src" in enum.as_list()
@@ -151,8 +152,12 @@ class NbReplica(Replica):
     def port(self, name: str) -> SwitchPort | None:
         """The LSP of that name."""
         with self._idl.guard:
-            row = self._row("Logical_Switch_Port", self._indexes.ports.row(name))
-            return None if row is None else self._port(row)
+            # A walk asks for a VIP port several times in a row.
+            asked = (self._idl.change_seqno, name)
+            if self._last_port[0] != asked:
+                row = self._row("Logical_Switch_Port", self._indexes.ports.row(name))
+                self._last_port = (asked, None if row is None else self._port(row))
+            return self._last_port[1]
 
     def _port(self, row: Any) -> SwitchPort:
         external_ids = datum.mapping(row, "external_ids")
@@ -172,6 +177,8 @@ class NbReplica(Replica):
         """Names of the LSPs on that switch holding that canonical address, sorted."""
         with self._idl.guard:
             uuids = self._indexes.addresses.rows((switch, address))
+            if not uuids:
+                return ()
             rows = self._tables["Logical_Switch_Port"].rows
             return tuple(sorted({str(datum.first(rows[uuid], "name")) for uuid in uuids if uuid in rows}))
 

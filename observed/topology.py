@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ovnlb.desired.addresses import canonical, in_network
 from ovnlb.desired.facts import Router, Subnet, Switch, Topology, switch_name
-from ovnlb.desired.model import LoadBalancer
+from ovnlb.desired.model import LoadBalancer, Pool
 from ovnlb.desired.subnets import member_subnet
 from ovnlb.observed.neutron_rows import port_fip
 from ovnlb.observed.source import NeutronSource, NorthboundSource
@@ -29,16 +29,20 @@ def topology(
     neutron: NeutronSource,
     lb: LoadBalancer,
     listed_fips: Mapping[str, str] | None = None,
+    *,
+    every_port: bool = True,
 ) -> Topology:
     """The topology of one load balancer.
 
     `listed_fips` is Neutron's own listing (VIP port id -> floating IP) where one was made: the rows
-    then follow it; else the VIP ports' LSPs say. Raises what `neutron` raises.
+    then follow it; else the VIP ports' LSPs say. Without `every_port` only the ports of members that
+    may be monitored are looked up: rows depend on no others. Raises what `neutron` raises.
     """
     subnets = neutron.subnets(subnet_ids(lb))
     on_networks = _networks(lb, subnets)
     routers = _routers(nb, on_networks)
-    ports, hm_ports = _member_ports(nb, lb, subnets)
+    looked_up = [pool for pool in lb.pools if every_port or pool.health_monitor is not None]
+    ports, hm_ports = _member_ports(nb, lb, looked_up, subnets)
     return Topology(
         subnets=subnets,
         switches=_switches(nb, on_networks, routers),
@@ -71,14 +75,15 @@ def _switches(nb: NorthboundSource, names: set[str], routers: tuple[Router, ...]
 
 
 def _member_ports(
-    nb: NorthboundSource, lb: LoadBalancer, subnets: Mapping[str, Subnet]
+    nb: NorthboundSource, lb: LoadBalancer, pools: Iterable[Pool], subnets: Mapping[str, Subnet]
 ) -> tuple[dict[tuple[str, str], tuple[str, ...]], dict[str, str]]:
-    """Who holds each member's address, and the health-monitor address of each member subnet."""
+    """Who holds the address of each member of these pools, and the probing address of their subnets."""
     ports: dict[tuple[str, str], tuple[str, ...]] = {}
     used: dict[str, Subnet] = {}
-    for pool in lb.pools:
+    vips = lb.vips
+    for pool in pools:
         for member in pool.members:
-            subnet = subnets.get(member_subnet(member, lb.vips, subnets) or "")
+            subnet = subnets.get(member_subnet(member, vips, subnets) or "")
             address = canonical(member.address)
             if subnet is None or address is None:
                 continue

@@ -37,7 +37,8 @@ class World:
     """What a walk reads, and the options that shape its result.
 
     health: the Southbound monitors as they are now. ports: what this process knows of ports beyond
-    the replica; None for a process that only plans.
+    the replica; None for a process that only plans. every_port: topologies tell the ports of all
+    members, for who explains or records them; rows depend on those of monitored members alone.
     """
 
     nb: NorthboundSource
@@ -46,6 +47,7 @@ class World:
     policy: Policy = Policy.SYNC
     drain: bool = True
     ports: PortMemory | None = None
+    every_port: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,8 @@ def walk(lb: LoadBalancer, world: World, fips: Mapping[str, str] | None = None) 
     `fips` is Neutron's listing of floating IPs by VIP port where one was made: the rows then follow
     it, and a disagreement with the Northbound database is a warning. Raises what the sources raise.
     """
-    topo = topology(world.nb, world.neutron, lb, None if is_gone(lb) else fips)
+    listed = None if is_gone(lb) else fips
+    topo = topology(world.nb, world.neutron, lb, listed, every_port=world.every_port)
     if world.ports is not None:
         topo = replace(topo, hm_ports=world.ports.hm_ports(topo.hm_ports, topo.subnets))
     want = desired_state(lb, topo, world.health(), drain=world.drain)
@@ -128,6 +131,8 @@ def _nothing_but_waiting(want: Desired, lb: LoadBalancer) -> Desired:
 
 def _with_work(found: Plan, work: NeutronWork, policy: Policy) -> Plan:
     """The plan with the changes of NAT rows, which go into the same transaction."""
+    if not work.changes and (not work.refused or not found.changes):
+        return found
     changes = (*found.changes, *work.changes)
     refused = refusals(policy, changes, found.effects)
     return replace(found, changes=changes, refused=(*refused, *(work.refused if changes else ())))

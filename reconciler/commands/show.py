@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from typing import Any
 
 from ovnlb.desired.rows import NbState
@@ -47,7 +48,7 @@ def run(options: Namespace) -> Exit:
 def shown(found: Inputs, lb_id: str) -> dict[str, Any]:
     """The document of one load balancer. Raises UnknownLoadBalancer."""
     live = found if isinstance(found, LiveInputs) else None
-    done = walk_all(found.graph(Scope((lb_id,))), found.world)
+    done = walk_all(found.graph(Scope((lb_id,))), replace(found.world, every_port=True))
     if not done.walked and not done.failed:
         raise UnknownLoadBalancer(
             f"load balancer {lb_id}: DELETED in the Octavia database; ovnlb orphans lists what is left of it"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from typing import Any
 
 from ovnlb.desired.graph import from_dicts
@@ -29,7 +30,8 @@ def run(options: Namespace) -> Exit:
     wanted = scope(options)
     with live_inputs(settings(options), notice=say) as found:
         octavia = found.tables(wanted)
-        done = walk_all(found.ours(from_dicts(octavia), wanted), found.world, progress)
+        world = replace(found.world, every_port=True)
+        done = walk_all(found.ours(from_dicts(octavia), wanted), world, progress)
         parts = {"octavia": octavia, **bundle_parts(found, done, wanted)}
     write_bundle(options.out, parts)
     say(f"{options.out}: {len(done.walked)} load balancers")
