@@ -45,8 +45,11 @@ def original(cloud: Cloud, networks: Networks) -> Iterator[Cloud]:
     yield cloud
     if cloud.stack.octavia.provider != "ovnlb":
         cloud.stack.octavia.switch("ovnlb")
-    for lb in cloud.octavia.load_balancers():
-        cloud.delete(lb.id, cascade=True)
+    left = [lb.id for lb in cloud.octavia.load_balancers()]
+    for lb_id in left:
+        cloud.octavia.delete_load_balancer(lb_id, cascade=True)
+    for lb_id in left:
+        cloud.gone(lb_id)
 
 
 def _options(number: int, net: Networks) -> dict[str, Any]:
@@ -97,14 +100,12 @@ def _options(number: int, net: Networks) -> dict[str, Any]:
 
 def _build(cloud: Cloud, net: Networks) -> list[str]:
     """Thirty load balancers of the original's, every sixth with a floating IP on its IPv4 VIP."""
-    built: list[str] = []
-    for number in range(COUNT):
-        created = cloud.octavia.create_load_balancer(**_options(number, net))
+    built = [cloud.octavia.create_load_balancer(**_options(number, net)) for number in range(COUNT)]
+    for number, created in enumerate(built):
         cloud.active(created.id)
-        built.append(created.id)
         if number % 6 == 0 and "." in created.vip_address:
             cloud.network.create_ip(floating_network_id=net.public, port_id=created.vip_port_id)
-    return built
+    return [str(created.id) for created in built]
 
 
 def exception_of(change: Mapping[str, Any]) -> int | None:
