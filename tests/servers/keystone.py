@@ -39,6 +39,7 @@ class FakeKeystone:
     def __init__(self, catalog: Sequence[dict[str, Any]]) -> None:
         self.catalog = list(catalog)
         self.calls: list[str] = []
+        self.agents: dict[int, str] = {}  # by the client's TCP port, the User-Agent of its last request
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
@@ -83,7 +84,7 @@ def _handler(keystone: FakeKeystone) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            keystone.calls.append(f"GET {self.path}")
+            self._note()
             version = {
                 "id": "v3.14",
                 "status": "stable",
@@ -92,7 +93,7 @@ def _handler(keystone: FakeKeystone) -> type[BaseHTTPRequestHandler]:
             self._reply(200, {"version": version})
 
         def do_POST(self) -> None:
-            keystone.calls.append(f"POST {self.path}")
+            self._note()
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             user = body["auth"]["identity"]["password"]["user"]
             if user["password"] != PASSWORD:
@@ -101,6 +102,10 @@ def _handler(keystone: FakeKeystone) -> type[BaseHTTPRequestHandler]:
                 )
                 return
             self._reply(201, {"token": keystone.token()}, {"X-Subject-Token": "token"})
+
+        def _note(self) -> None:
+            keystone.calls.append(f"{self.command} {self.path}")
+            keystone.agents[self.client_address[1]] = self.headers.get("User-Agent", "")
 
         def _reply(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
             text = json.dumps(body).encode()

@@ -76,6 +76,7 @@ class FakeNeutron:
         self.calls: list[Call] = []
         self.faults: list[Fault] = []
         self.ids: list[str] = []
+        self.agents: dict[int, str] = {}  # by the client's TCP port, the User-Agent of its last request
         self.page_size: int | None = None  # Neutron's pagination_max_limit
         self.listings: dict[str, list[dict[str, Any]]] = {}  # by path, what can only be listed
         # Told of each call that was answered, before the answer goes out.
@@ -306,6 +307,7 @@ def _handler(neutron: FakeNeutron) -> type[BaseHTTPRequestHandler]:
 
         def _serve(self, method: str) -> None:
             url = urlsplit(self.path)
+            neutron.agents[self.client_address[1]] = self.headers.get("User-Agent", "")
             raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             body = json.loads(raw) if raw else None
             path = url.path.strip("/")
