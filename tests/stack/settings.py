@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,12 +14,18 @@ REGION = "RegionOne"
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Loopback TCP ports that nobody listens on now."""
+    """Loopback TCP ports that nobody listens on now.
+
+    From below 32768: no outgoing connection takes one of those between now and the start of its server.
+    """
     with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return tuple(each.getsockname()[1] for each in sockets)
+        found: list[int] = []
+        while len(found) < count:
+            candidate = held.enter_context(socket.socket())
+            with contextlib.suppress(OSError):
+                candidate.bind(("127.0.0.1", random.randrange(12000, 32000)))
+                found.append(candidate.getsockname()[1])
+        return tuple(found)
 
 
 @dataclass(frozen=True)
