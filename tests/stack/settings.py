@@ -23,7 +23,7 @@ def free_ports(count: int) -> tuple[int, ...]:
         while len(found) < count:
             candidate = held.enter_context(socket.socket())
             with contextlib.suppress(OSError):
-                candidate.bind(("127.0.0.1", random.randrange(12000, 32000)))
+                candidate.bind(("127.0.0.1", random.SystemRandom().randrange(12000, 32000)))
                 found.append(candidate.getsockname()[1])
         return tuple(found)
 
