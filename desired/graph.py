@@ -169,8 +169,13 @@ def _member(r: Row) -> Member:
 
 
 def _members(rows: Iterable[Row]) -> dict[str, tuple[Member, ...]]:
-    """Members by pool."""
-    return {pool_id: tuple(map(_member, group)) for pool_id, group in _grouped(rows, 1, 11).items()}
+    """Members by pool. Nearly all rows of a cloud are members': each group goes when it has been read."""
+    groups = _grouped(rows, 1, 11)
+    found = {}
+    while groups:
+        pool_id, group = groups.popitem()
+        found[pool_id] = tuple(map(_member, group))
+    return found
 
 
 def _pools(tables: Tables) -> dict[str, tuple[Pool, ...]]:

@@ -22,7 +22,7 @@ from ovnlb.desired.octavia_errors import DatabaseError as DatabaseError
 from ovnlb.desired.octavia_errors import DatabaseUnavailable as DatabaseUnavailable
 from ovnlb.desired.octavia_errors import DatabaseUnusable as DatabaseUnusable
 from ovnlb.desired.octavia_errors import connected
-from ovnlb.desired.octavia_rows import as_text, read_rows
+from ovnlb.desired.octavia_rows import Reader, as_text
 from ovnlb.desired.octavia_schema import check_schema as check_schema
 from ovnlb.desired.octavia_url import open_engine as open_engine
 
@@ -124,13 +124,13 @@ _STATUSES = sa.select(LB.c.id, LB.c.provisioning_status, LB.c.provider, LB.c.upd
 def load_all(engine: sa.Engine, providers: Collection[str], project_id: str | None = None) -> Graph:
     """All load balancers of these providers (in any letter case) that are not DELETED: 6 queries."""
     with collector_paused(), connected(engine) as connection:
-        return assemble(_read(connection, [_living(providers, project_id)]))
+        return _graph(_read(connection, [_living(providers, project_id)]))
 
 
 def load_many(engine: sa.Engine, ids: Collection[str]) -> Graph:
     """The load balancers of these ids, of any provider and status (DELETED too), from one snapshot."""
     with connected(engine) as connection:
-        return assemble(_read(connection, _of_ids(ids)))
+        return _graph(_read(connection, _of_ids(ids)))
 
 
 def load(engine: sa.Engine, lb_id: str) -> LoadBalancer | BrokenLoadBalancer | None:
@@ -237,16 +237,23 @@ def _of_ids(ids: Collection[str]) -> list[Selection]:
 def _read(connection: sa.Connection, selections: Sequence[Selection]) -> Rows:
     """The rows of every table, each with its COLUMNS, for the load balancers of these selections."""
     rows: Rows = {table: [] for table in COLUMNS}
+    reader = Reader(connection)
     for scope, parameters in selections:
         has_l7 = False
         for table, query in scope.queries.items():
-            found = read_rows(connection, query, parameters)
+            found = reader.rows(query, parameters)
             has_l7 = has_l7 or (table == "listener" and any(row[-1] for row in found))
             _sort_in(rows, table, found)
         if has_l7:
             for table, query in scope.l7_queries.items():
-                rows[table].extend(read_rows(connection, query, parameters))
+                rows[table].extend(reader.rows(query, parameters))
     return rows
+
+
+def _graph(rows: Rows) -> Graph:
+    """The graph of the rows. Those of members are used up, so that there are never two of a large cloud's."""
+    members = rows["member"]
+    return assemble({**rows, "member": (members.pop() for _ in range(len(members)))})
 
 
 def _sort_in(rows: Rows, table: str, found: Iterable[Row]) -> None:

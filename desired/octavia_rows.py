@@ -14,29 +14,46 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ovnlb.desired.columns import TIMES, Row
+from ovnlb.desired.columns import BOOLEANS, INTEGERS, TIMES, Row
 
 # Names are their users' text: nothing in them is refused.
 _decode = json.JSONDecoder(strict=False).decode
-_TIMES_AT = "ovnlb_times"
+_TIMES_AT, _SHARED_AT = "ovnlb_times", "ovnlb_shared"
+# Columns whose texts are nobody else's. Every other text is kept once in a graph, however often it comes.
+_UNIQUE = frozenset({"member.id", "member.ip_address", "health_monitor.id"})
 
 
 def as_text(*columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
-    """A SELECT of these columns as one text; where the times stand goes along as an annotation."""
-    times = tuple(at for at, column in enumerate(columns) if getattr(column, "name", None) in TIMES)
-    return sa.select(sa.func.json_array(*columns)).execution_options(**{_TIMES_AT: times})
+    """A SELECT of these columns as one text; what is done with each column goes along as an annotation."""
+    names = [(at, getattr(column, "name", ""), str(column)) for at, column in enumerate(columns)]
+    times = tuple(at for at, name, _ in names if name in TIMES)
+    plain = TIMES | INTEGERS | BOOLEANS | {"name", ""}
+    shared = tuple(at for at, name, full in names if name not in plain and full not in _UNIQUE)
+    query = sa.select(sa.func.json_array(*columns))
+    # The texts of a large cloud are decoded as they come in, not kept together.
+    options = {"stream_results": True, "max_row_buffer": 1000, _TIMES_AT: times, _SHARED_AT: shared}
+    return query.execution_options(**options)
 
 
-def read_rows(connection: sa.Connection, query: sa.Select[Any], parameters: Mapping[str, Any]) -> list[Row]:
-    """The rows of such a SELECT, each with its columns' values."""
-    texts = connection.execute(query, parameters).scalars()
-    rows: list[list[Any]] = list(map(_decode, texts))
-    # A cloud's rows were made within few different seconds, or many share one.
-    known: dict[str | None, datetime | None] = {None: None}
-    for at in query.get_execution_options()[_TIMES_AT]:
-        for row in rows:
-            text = row[at]
-            if text not in known:
-                known[text] = datetime.fromisoformat(text)
-            row[at] = known[text]
-    return rows  # type: ignore[return-value]
+class Reader:
+    """Reads such SELECTs over one connection; texts that repeat are the same object in all of them."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+        self._texts: dict[str | None, str | None] = {}
+        self._times: dict[str | None, datetime | None] = {None: None}
+
+    def rows(self, query: sa.Select[Any], parameters: Mapping[str, Any]) -> list[Row]:
+        """The rows, each with its columns' values."""
+        found: list[list[Any]] = list(map(_decode, self._connection.execute(query, parameters).scalars()))
+        options, keep, times = query.get_execution_options(), self._texts.setdefault, self._times
+        for at in options[_SHARED_AT]:
+            for row in found:
+                row[at] = keep(row[at], row[at])
+        for at in options[_TIMES_AT]:
+            for row in found:
+                text = row[at]
+                if text not in times:
+                    times[text] = datetime.fromisoformat(text)
+                row[at] = times[text]
+        return found  # type: ignore[return-value]

@@ -55,8 +55,8 @@ def plan(
         warnings=(*warnings, *_suspects(have)),
         waiting=tuple(waiting),
         refused=refusals(policy, changes, effects),
-        want=want,
-        have=sharing(want, have) if same else have,
+        want=sharing(want, have) if same else want,
+        have=have,
     )
 
 

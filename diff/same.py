@@ -23,28 +23,28 @@ def equal(want: NbState, have: NbState) -> bool:
 
 
 def sharing(want: NbState, have: NbState) -> NbState:
-    """Observed rows that are equal to the desired ones, with the desired rows' maps in place of their own.
+    """Desired rows that are equal to the observed ones, with the observed rows' maps in place of their own.
 
-    A pass over ten thousand load balancers keeps both states of each: one copy is enough.
+    A pass over ten thousand load balancers keeps both states of each, and the replica has the texts of
+    the observed ones anyway.
     """
-    found = {row.protocol: row for row in want.rows}
-    return NbState(tuple(_with_maps_of(found[row.protocol], row) for row in have.rows), have.suspect)
+    found = {row.protocol: row for row in have.rows}
+    return NbState(tuple(_with_maps_of(found[row.protocol], row) for row in want.rows))
 
 
-def _with_maps_of(want: LoadBalancerRow, have: LoadBalancerRow) -> LoadBalancerRow:
+def _with_maps_of(have: LoadBalancerRow, want: LoadBalancerRow) -> LoadBalancerRow:
     # Written out: dataclasses.replace takes four times as long, for every load balancer of a pass.
     return LoadBalancerRow(
-        name=have.name,
-        protocol=have.protocol,
-        external_ids=want.external_ids,
-        vips=want.vips,
+        name=want.name,
+        protocol=want.protocol,
+        external_ids=have.external_ids,
+        vips=have.vips,
         selection_fields=want.selection_fields,
-        options=want.options,
-        ip_port_mappings=want.ip_port_mappings,
-        health_checks=have.health_checks,
-        switches=want.switches,
-        routers=want.routers,
-        uuid=have.uuid,
+        options=have.options,
+        ip_port_mappings=have.ip_port_mappings,
+        health_checks=want.health_checks,
+        switches=have.switches,
+        routers=have.routers,
     )
 
 

@@ -108,6 +108,8 @@ def walk(lb: LoadBalancer, world: World, fips: Mapping[str, str] | None = None) 
         warnings=(*want.warnings, *work.warnings, *_fip_warnings(world, lb, fips)),
         waiting=want.waiting,
     )
+    if found.want is not want.state:
+        want = _with_state(want, found.want)
     return Walked(lb, topo, want, guarded(_with_work(found, work, world.policy)), lost)
 
 
@@ -127,6 +129,11 @@ def _has_lost_its_vip_port(lb: LoadBalancer, have: NbState, nb: NorthboundSource
 def _nothing_but_waiting(want: Desired, lb: LoadBalancer) -> Desired:
     missing = f"VIP port {lb.vip.port_id} (vip_port_missing)"
     return replace(want, state=NbState(), hm_subnets=(), waiting=(missing, *want.waiting))
+
+
+def _with_state(want: Desired, state: NbState) -> Desired:
+    """The same, its rows with the maps that they share with the observed ones."""
+    return Desired(state, want.members, want.monitors, want.hm_subnets, want.warnings, want.waiting)
 
 
 def _with_work(found: Plan, work: NeutronWork, policy: Policy) -> Plan:

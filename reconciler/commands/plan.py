@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
+from ovnlb.desired.graph import collector_paused
 from ovnlb.reconciler.apply_once import orphans_of, plan_once
 from ovnlb.reconciler.commands.options import add_inputs, add_report, inputs, scope
 from ovnlb.reconciler.commands.output import emit, progress, rendered, say
@@ -39,7 +40,8 @@ def run(options: Namespace) -> Exit:
     wanted = scope(options)
     if options.out and options.bundle:
         raise SavedPlanError(f"saved plan {options.out}: a plan made from a bundle cannot be applied")
-    with inputs(options) as found:
+    # Everything that a plan of a large cloud makes lives until it is printed: nothing to collect.
+    with collector_paused(), inputs(options) as found:
         live = found if isinstance(found, LiveInputs) else None
         if live is not None and options.out:
             # As an apply will plan: it knows more of ports than a process that only looks.
