@@ -31,6 +31,8 @@ LOG = logging.getLogger(__name__)
 BATCH = 200
 # Of a resync: a nudge never waits for more than these.
 TRICKLE = 100
+# A worker without work looks up now and then all the same.
+_PATIENCE = 10.0
 # As much of a transaction's comment as tells it from others in `ovsdb-tool show-log`: the first LB id.
 _COMMENT = 42
 # The outcomes after which a key comes back by itself.
@@ -62,7 +64,7 @@ class Desk:
 def work(desk: Desk, stop: threading.Event, urgent_only: bool = False) -> None:
     """A worker's life. `urgent_only`: leave resyncs to the others, so that a nudge finds somebody free."""
     while not stop.is_set():
-        batch = desk.queue.take(BATCH, 0.5, trickle=0 if urgent_only else TRICKLE)
+        batch = desk.queue.take(BATCH, _PATIENCE, trickle=0 if urgent_only else TRICKLE)
         if batch:
             run_batch(desk, batch)
 

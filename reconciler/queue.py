@@ -78,6 +78,7 @@ class WorkQueue:
         self._again: dict[str, _Entry] = {}
         self._failures: dict[str, int] = {}
         self._open = False
+        self._closed = False
 
     def open(self) -> None:
         """Take keys from now on."""
@@ -129,10 +130,16 @@ class WorkQueue:
                 self._promote()
                 picked = self._pick(limit, trickle)
                 left = end - time.monotonic()
-                if picked or left <= 0:
+                if picked or left <= 0 or self._closed:
                     return picked
                 due = self._waiting[0][0] - self._clock() if self._waiting else left
                 self._changed.wait(max(0.001, min(left, due)))
+
+    def close(self) -> None:
+        """Nobody waits in `take` any more: the workers end."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
 
     def done(self, key: str) -> None:
         """The round of a locked key succeeded, or there is nothing to do: forget it."""
@@ -222,7 +229,11 @@ class WorkQueue:
                 del self._ready[known.priority][key]
         self._entries[key] = entry
         heapq.heappush(self._waiting, (entry.at, next(self._arrivals), key))
-        self._changed.notify()
+        if entry.priority is Priority.RESYNC:
+            # Not every worker takes these.
+            self._changed.notify_all()
+        else:
+            self._changed.notify()
 
     def _promote(self) -> None:
         now = self._clock()

@@ -46,7 +46,7 @@ from ovnlb.reconciler.writing import write_batch
 
 LOG = logging.getLogger(__name__)
 
-_TICK = 0.05
+_TICK = 0.2
 _STOP_PATIENCE = 30.0
 _REPORT_PATIENCE = 10.0
 # A thread that has not moved for so long has died or hangs.
@@ -101,6 +101,7 @@ class Service:
         )
         self.ports = Ports(connections.client, nb, memory)
         pace = Pace(nb if settings.pace_northd else None)
+        nb.on_change(lambda event: pace.looked() if event.table == "NB_Global" else None)
         self.committer = Committer(
             partial(write_batch, nb), pace, lambda: self.queue.busy, self.metrics.written
         )
@@ -108,7 +109,7 @@ class Service:
             self._send,
             connections.database.statuses,
             self._requeue,
-            lambda: self.leading,
+            self._may_report,
             self.metrics.report,
         )
         self.watch = Watch(
@@ -149,6 +150,10 @@ class Service:
             vip_port_exists=self._may_heal,
         )
 
+    def _may_report(self) -> bool:
+        """Whether we are the writer now, the next tick not waited for."""
+        return self.leading and (self.connections.nb.has_lock or not self.writes)
+
     def _may_heal(self, lb: LoadBalancer) -> bool:
         """Whether a load balancer in ERROR may become ACTIVE; Neutron is asked only about those."""
         return lb.provisioning_status != Provisioning.ERROR or self.ports.vip_port_exists(lb)
@@ -184,6 +189,7 @@ class Service:
         self.socket.close()
         forget()
         workers.set()
+        self.queue.close()
         _join(working, _STOP_PATIENCE)
         if self.leading and not self.reporter.last_error:
             flush = threading.Thread(target=self.reporter.flush, name="last reports", daemon=True)

@@ -105,8 +105,8 @@ class Watch:
         return self._lost
 
     def pause(self) -> None:
-        """Wait until something is due or a nudge comes, for half a second at most."""
-        self._woken.wait(min(0.5, max(0.001, self._next_at() - self._clock())))
+        """Wait until something is due or a nudge comes, for a second at most."""
+        self._woken.wait(min(1.0, max(0.001, self._next_at() - self._clock())))
         self._woken.clear()
 
     def rest(self) -> None:

@@ -12,7 +12,17 @@ from ovnlb.diff.plan import Plan
 from ovnlb.reconciler import pacing
 from ovnlb.reconciler.apply import Applied, AppliedEach
 from ovnlb.reconciler.errors import StalePlan, Transient
-from ovnlb.reconciler.pacing import PATIENCE, STAMP_EXPIRY, STAMP_INTERVAL, Committer, Pace
+from ovnlb.reconciler.pacing import (
+    KNOWN_INTERVAL,
+    LONGEST_REST,
+    PATIENCE,
+    PRESSURE,
+    STAMP_EXPIRY,
+    STAMP_INTERVAL,
+    STREAM_WRITES,
+    Committer,
+    Pace,
+)
 from servers.ovsdb import wait_until
 
 
@@ -89,11 +99,11 @@ def gathered(committer, count):
 
 def test_a_lone_change_is_written_at_once_and_not_stamped(database, northd):
     committer = Committer(database.write, Pace(northd))
-    for number in range(20):
+    for number in range(STREAM_WRITES):
         started = time.monotonic()
         committer.write([Plan(str(number))])
         assert time.monotonic() - started < 0.5
-    assert database.stamps == [False] * 20
+    assert database.stamps == [False] * STREAM_WRITES
 
 
 def test_what_comes_during_a_write_goes_together_in_the_next(database, northd):
@@ -176,13 +186,16 @@ def test_a_stamp_comes_once_a_second_at_most_and_never_onto_an_unanswered_one(no
     assert not pace.wants_stamp()
     northd.sb_cfg = 1
     assert not pace.behind()
+    assert pace.round == STAMP_INTERVAL, "known: it is asked less often from now on"
+    assert not pace.wants_stamp()
+    clock.now += KNOWN_INTERVAL
     assert pace.wants_stamp()
     northd.nb_cfg = 2
     pace.stamped(2)
     northd.sb_cfg = 2
-    clock.now += STAMP_INTERVAL / 2
+    clock.now += KNOWN_INTERVAL / 2
     assert not pace.wants_stamp()
-    clock.now += STAMP_INTERVAL
+    clock.now += KNOWN_INTERVAL
     northd.nb_cfg = 3
     pace.stamped(3)
     pace.give_up()
@@ -200,3 +213,57 @@ def test_increments_of_others_are_read_not_relied_on(northd):
     northd.nb_cfg = 60
     northd.sb_cfg = 51
     assert not pace.behind()
+
+
+def measured(northd, clock, seconds):
+    """A pace that has seen northd take so long for a stamp."""
+    pace = Pace(northd, clock)
+    northd.nb_cfg += 1
+    pace.stamped(northd.nb_cfg)
+    clock.now += seconds
+    northd.sb_cfg = northd.nb_cfg
+    pace.looked()
+    return pace
+
+
+@pytest.mark.parametrize(("took", "rest"), [(0.01, 0.08), (0.05, 0.4), (5.0, LONGEST_REST)])
+def test_in_a_stream_northd_rests_as_long_as_its_rounds_ask_for(northd, took, rest):
+    clock = Clock()
+    pace = measured(northd, clock, took)
+    assert pace.pressed(others=True)
+    pace.wrote()
+    clock.now += rest - 0.001
+    assert pace.rests()
+    clock.now += 0.002
+    assert not pace.rests()
+
+
+def test_a_lone_change_is_never_held_up(northd):
+    clock = Clock()
+    pace = measured(northd, clock, 5.0)
+    for _ in range(50):
+        assert not pace.rests()
+        assert not pace.pressed(others=False)
+        pace.wrote()
+        clock.now += 1.0 / STREAM_WRITES + 0.001
+
+
+def test_many_writes_in_a_second_are_a_stream_although_none_meets_another(northd):
+    clock = Clock()
+    pace = measured(northd, clock, 0.05)
+    for _ in range(STREAM_WRITES):
+        assert not pace.pressed(others=False)
+        pace.wrote()
+        clock.now += 0.05
+    assert pace.pressed(others=False)
+    pace.wrote()
+    assert pace.rests()
+    clock.now += PRESSURE
+    assert not pace.rests()
+
+
+def test_without_an_answer_nobody_knows_how_long_to_rest(northd):
+    pace = Pace(northd, Clock())
+    assert pace.pressed(others=True)
+    pace.wrote()
+    assert not pace.rests()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 from hypothesis import settings
@@ -245,3 +246,30 @@ class Machine(RuleBasedStateMachine):
 
 Machine.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
 test_machine = Machine.TestCase
+
+
+def takers(queue, *trickles):
+    """Threads that each take once, waiting long; what they took, in order, with their trickle."""
+    taken, threads = [], []
+    for trickle in trickles:
+
+        def take(trickle=trickle):
+            for item in queue.take(10, 20.0, trickle=trickle):
+                taken.append((item.key, trickle))
+
+        threads.append(threading.Thread(target=take, daemon=True))
+        threads[-1].start()
+        time.sleep(0.05)  # they wait in this order, and are notified in it
+    return taken, threads
+
+
+def test_a_resync_finds_a_worker_although_one_that_leaves_them_alone_waits_first():
+    queue = WorkQueue()
+    queue.open()
+    taken, threads = takers(queue, 0, 10)
+    queue.add("a", Priority.RESYNC, "test")
+    threads[1].join(5)
+    assert taken == [("a", 10)]
+    queue.close()
+    threads[0].join(5)
+    assert not threads[0].is_alive(), "a closed queue lets everybody go"
