@@ -150,7 +150,8 @@ OVNLB_OPTS = [
     cfg.BoolOpt(
         "pace_northd",
         default=True,
-        help="Gather changes into one transaction while ovn-northd has not caught up with the last.",
+        help="Gather changes into one transaction while ovn-northd has not caught up with the last, and in a "
+        "stream of changes, so that it may rest.",
     ),
     cfg.BoolOpt("drain_on_zero_weight", default=True, help="Leave members of weight 0 out of the data path."),
     cfg.BoolOpt(
