@@ -1,4 +1,4 @@
-"""`python -m bench [--counts 100,1000] [--out FILE]`: measure, and write docs/performance/results.json.
+"""`python -m bench [--counts 10,100] [--out FILE]`: measure, and write docs/performance/results.json.
 
 Each cloud gets servers of its own; the product runs in processes of its own. The page's tables are
 made from the results by `bench.page`.
@@ -9,48 +9,19 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench import daemon, page
+from bench import command, daemon, northd, page, repair, routers, side
 from bench.world import BenchWorld, bench_world
 
+# ovn-octavia-provider takes minutes for 20 load balancers in larger clouds.
+LARGEST_ORIGINAL = 1000
+NEW_BALANCERS = 10
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs" / "performance"
-
-
-def child(world: BenchWorld, scene: str) -> dict[str, Any]:
-    """A scene of `bench.child` in a process of its own."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-m", "bench.child", scene, str(world.config())]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
-def plan(world: BenchWorld) -> dict[str, Any]:
-    """`ovnlb plan` from nothing. Its exit code is 0 in sync, 2 with something left to do."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-m", "ovnlb.reconciler.cli", "plan", "--config-file", str(world.config())]
-    started, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    )
-    text, errors = process.communicate()
-    wall, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert process.returncode in (0, 2), errors[-3000:]
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {
-        "wall": round(wall, 2),
-        "cpu": round(cpu, 2),
-        "exit": process.returncode,
-        "last_line": text.splitlines()[-1],
-    }
 
 
 def served(world: BenchWorld) -> dict[str, Any]:
@@ -62,38 +33,55 @@ def served(world: BenchWorld) -> dict[str, Any]:
             "idle": daemon.idle,
             "foreign_changes": daemon.foreign_changes,
             "members_added": daemon.members_added,
-            "router_interface": daemon.router_interface,
             "health_events": daemon.health_events,
             "created_at_once": daemon.created_at_once,
+            "cascade": daemon.cascade,
+            "router_interface": routers.router_interface,
         }
         for name, scene in scenes.items():
             found[name] = scene(world, made)
-            print(name, found[name], file=sys.stderr, flush=True)
+            say(world.count, name, found[name])
         found["memory"] = made.memory
     return found
 
 
+def say(count: int, name: str, found: Any) -> None:
+    """Progress on standard error."""
+    print(time.strftime("%H:%M:%S"), count, name, found, file=sys.stderr, flush=True)
+
+
 def measure(count: int) -> dict[str, Any]:
-    """Everything for one cloud."""
-    found: dict[str, Any] = {"count": count, "load": os.getloadavg()[0], "cores": os.cpu_count()}
+    """Everything for one cloud, each provider on servers of its own."""
+    found: dict[str, Any] = {"count": count, "load": round(os.getloadavg()[0], 1), "cores": os.cpu_count()}
     with bench_world(count) as world:
-        for name in ("replica", "full_check"):
-            found[name] = child(world, name)
-            print(count, name, found[name], file=sys.stderr, flush=True)
-        found["plan"] = plan(world)
-        print(count, "plan", found["plan"], file=sys.stderr, flush=True)
+        steps: dict[str, Callable[[], Any]] = {
+            "replica": lambda: command.child(world, "replica"),
+            "full_check": lambda: command.child(world, "full_check"),
+            "plan": lambda: command.ran(world, "plan"),
+            "repair": lambda: repair.repair(world),
+            "rebuild": lambda: repair.rebuild(world),
+        }
+        for name, step in steps.items():
+            if name == "repair":
+                repair.mark_old_ports(world)
+            found[name] = step()
+            say(count, name, found[name])
         found |= served(world)
+    if count <= LARGEST_ORIGINAL:
+        with bench_world(count) as world:
+            found["original"] = side.original(world, NEW_BALANCERS)
     return found
 
 
 def main() -> None:
     """Measure the clouds that are asked for, and write results and page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--counts", default="100,1000,10000")
+    parser.add_argument("--counts", default="10,100,1000,10000")
     parser.add_argument("--out", type=Path, default=DOCS / "results.json")
     options = parser.parse_args()
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    results = json.loads(options.out.read_text()) if options.out.exists() else {}
+    results: dict[str, Any] = {}
+    results["northd"] = northd.measure()
     for count in map(int, options.counts.split(",")):
         results[str(count)] = measure(count)
         options.out.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import sqlalchemy as sa
 from ovnlb.desired.verdicts import Outcome, messages, status_update
 from ovnlb.observed.connection import Replica
 from ovnlb.observed.idl import connect_nb
+from ovnlb.reconciler import cli
 from ovnlb.reconciler.inputs import Scope
 from ovnlb.reconciler.live import LiveInputs, live_inputs
 from ovnlb.reconciler.settings import Settings, load_settings
@@ -132,8 +134,25 @@ SCENES: dict[str, Callable[[Settings, str], dict[str, Any]]] = {
 }
 
 
+def command(config: str, name: str) -> dict[str, Any]:
+    """A command line, as a process of its own runs it."""
+    text = io.StringIO()
+    with redirect_stdout(text):
+        code = cli.main([name, "--config-file", config])
+    lines = text.getvalue().splitlines()
+    return {
+        "exit": code,
+        "last_line": lines[-1] if lines else "",
+        "cpu": round(time.process_time(), 2),
+        "memory": memory(),
+    }
+
+
 def main(scene: str, config: str, argument: str = "") -> None:
     """Run one scene."""
+    if scene == "command":
+        print(json.dumps(command(config, argument)))
+        return
     count_calls()
     print(json.dumps(SCENES[scene](load_settings([config]), argument)))
 

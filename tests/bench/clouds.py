@@ -142,22 +142,6 @@ def member(number: int, count: int, part: int, index: int, status: str = "ACTIVE
     }
 
 
-def neutron(count: int) -> dict[str, list[dict[str, Any]]]:
-    """Neutron's networks, subnets and floating IPs; ports only as LSPs."""
-    found: dict[str, list[dict[str, Any]]] = {"networks": [], "subnets": [], "floatingips": []}
-    for network in range(networks(count)):
-        found["networks"].append({"id": network_id(network), "name": f"net{network}", "project_id": PROJECT})
-        for v6 in (False, True):
-            subnet = {"id": subnet_id(network, v6), "network_id": network_id(network), "project_id": PROJECT}
-            subnet |= {"cidr": cidr(network, v6), "ip_version": 6 if v6 else 4, "name": ""}
-            found["subnets"].append(subnet)
-    for number in range(count):
-        if (fip := floating_ip(number)) is not None:
-            row = {"id": object_id("f1000000", number), "port_id": port_id(number)}
-            found["floatingips"].append({**row, "floating_ip_address": fip, "project_id": PROJECT})
-    return found
-
-
 # The Northbound topology, network by network.
 
 
@@ -185,8 +169,8 @@ def _public(number: int) -> dict[str, list[dict[str, Any]]]:
 
 def _network(count: int, network: int) -> dict[str, list[dict[str, Any]]]:
     name = f"neutron-{network_id(network)}"
-    ports = [*_router_ports(network, name), *_hm_ports(network, name)]
-    ports += [_vip_port(number, count, name) for number in numbers_on(count, network)]
+    ports = [*_router_ports(network, name), *hm_ports(network, count, name)]
+    ports += [vip_port(number, count, name) for number in numbers_on(count, network)]
     ports += [_machine(network, machine, name) for machine in range(machines(count, network))]
     for index, port in enumerate(ports):
         port["_uuid"] = f"lsp:{index}"
@@ -281,7 +265,8 @@ def _machine(network: int, machine: int, switch: str) -> dict[str, Any]:
     return made
 
 
-def _vip_port(number: int, count: int, switch: str) -> dict[str, Any]:
+def vip_port(number: int, count: int, switch: str) -> dict[str, Any]:
+    """The LSP of a load balancer's VIP port."""
     network, v6, host = number % networks(count), is_v6(number), FIRST_VIP + number // networks(count)
     owner, name, device = "ovn-lb:vip", f"ovn-lb-vip-{lb_id(number)}", f"lb-{lb_id(number)}"
     if _chosen(number, 4, 50):
@@ -296,8 +281,9 @@ def _vip_port(number: int, count: int, switch: str) -> dict[str, Any]:
     return {**made, "options": {}}
 
 
-def _hm_ports(network: int, switch: str) -> Iterator[dict[str, Any]]:
-    for v6 in (False, True):
+def hm_ports(network: int, count: int, switch: str) -> Iterator[dict[str, Any]]:
+    """The LSPs of a network's health-monitor ports: of the subnets where members are monitored."""
+    for v6 in sorted({is_v6(number) for number in numbers_on(count, network) if is_monitored(number)}):
         name = f"ovn-lb-hm-{subnet_id(network, v6)}"
         ids = {"neutron__port_name": name, "neutron__device_id": name}
         port, owner = object_id("43000000", network, v6), "ovn-lb-hm:distributed"
@@ -332,7 +318,7 @@ def more_vip_ports(count: int, first: int, last: int) -> dict[str, dict[str, Any
     found = {}
     for number in range(first, last):
         switch = f"neutron-{network_id(number % networks(count))}"
-        found[port_id(number)] = {"switch": switch, "port": _vip_port(number, count, switch)}
+        found[port_id(number)] = {"switch": switch, "port": vip_port(number, count, switch)}
     return found
 
 

@@ -112,7 +112,7 @@ def members_added(world: BenchWorld, made: Daemon, times: int = 60) -> dict[str,
     """A member added to one load balancer after another, each alone, without a monitor."""
     numbers = [n for n in range(world.count) if not clouds.is_monitored(n) and not clouds.is_v6(n)]
     chosen = [numbers[index * len(numbers) // times] for index in range(times)]
-    before, waits = _state(world, made), []
+    before, waits = state(world, made), []
     for index, number in enumerate(chosen):
         row = clouds.member(number, world.count, 0, 0, "PENDING_CREATE")
         row |= {"id": clouds.object_id("3e3be001", number, index), "protocol_port": 9000 + index}
@@ -134,7 +134,7 @@ def members_added(world: BenchWorld, made: Daemon, times: int = 60) -> dict[str,
         waits.append((time.perf_counter() - visible) * 1000)
         watching.close()
         wait(lambda: not pending(world), "ACTIVE")
-    found = _difference(world, made, before)
+    found = difference(world, made, before)
     ordered = sorted(waits)
     return {
         "transactions_each": found["transactions"] / times,
@@ -145,9 +145,8 @@ def members_added(world: BenchWorld, made: Daemon, times: int = 60) -> dict[str,
     }
 
 
-def created_at_once(world: BenchWorld, made: Daemon, amount: int = 500) -> dict[str, Any]:
-    """So many populated load balancers in PENDING_CREATE, committed together."""
-    first, last = world.count, world.count + amount
+def add_vip_ports(world: BenchWorld, first: int, last: int) -> None:
+    """The LSPs of VIP ports of load balancers that are about to be created."""
     ports = clouds.more_vip_ports(world.count, first, last)
     for chunk in _chunks(list(ports.values()), 100):
         operations: list[dict[str, Any]] = []
@@ -160,13 +159,35 @@ def created_at_once(world: BenchWorld, made: Daemon, amount: int = 500) -> dict[
             mutation = {"op": "mutate", "table": "Logical_Switch", "where": where, "mutations": [change]}
             operations.append(mutation)
         transact(world.nb.unix, NB, *operations)
-    before = _state(world, made)
-    write_octavia(world, clouds.octavia(world.count, first, last, "PENDING_CREATE"))
-    started = time.perf_counter()
-    for number in range(first, last):
-        made.nudge(clouds.lb_id(number))
+
+
+def created_at_once(world: BenchWorld, made: Daemon, amount: int = 500, pause: float = 0.0) -> dict[str, Any]:
+    """So many populated load balancers in PENDING_CREATE, committed together or `pause` seconds apart."""
+    first, last = world.count, world.count + amount
+    add_vip_ports(world, first, last)
+    before, started = state(world, made), time.perf_counter()
+    step = 1 if pause else amount
+    for start in range(first, last, step):
+        write_octavia(world, clouds.octavia(world.count, start, start + step, "PENDING_CREATE"))
+        for number in range(start, start + step):
+            made.nudge(clouds.lb_id(number))
+        time.sleep(pause)
     wait(lambda: not pending(world), "ACTIVE", 0.1)
-    return {"wall": round(time.perf_counter() - started, 2), **_difference(world, made, before)}
+    wall = time.perf_counter() - started
+    return {"amount": amount, "wall": round(wall, 2), **difference(world, made, before)}
+
+
+def cascade(world: BenchWorld, made: Daemon, amount: int = 20) -> dict[str, Any]:
+    """Cascading deletion of so many of the load balancers that were created last."""
+    numbers = range(world.count, world.count + amount)
+    ids = ", ".join(f"'{clouds.lb_id(number)}'" for number in numbers)
+    before, started = state(world, made), time.perf_counter()
+    world.sql(f"UPDATE load_balancer SET provisioning_status = 'PENDING_DELETE' WHERE id IN ({ids})")
+    for number in numbers:
+        made.nudge(clouds.lb_id(number))
+    wait(lambda: not pending(world), "the deletion", 0.1)
+    wall = time.perf_counter() - started
+    return {"amount": amount, "wall": round(wall, 2), **difference(world, made, before)}
 
 
 def health_events(
@@ -174,7 +195,7 @@ def health_events(
 ) -> dict[str, Any]:
     """So many Service_Monitors that go offline, spread evenly over some seconds."""
     rows = world.sb.dump("Service_Monitor")["Service_Monitor"][:amount]
-    before, started = _state(world, made), time.perf_counter()
+    before, started = state(world, made), time.perf_counter()
     for index, chunk in enumerate(_chunks(rows, 10)):
         operations = [
             {
@@ -188,42 +209,8 @@ def health_events(
         transact(world.sb.unix, SB, *operations)
         time.sleep(max(0.0, started + (index + 1) * seconds * 10 / amount - time.perf_counter()))
     time.sleep(3)
-    found = _difference(world, made, before)
+    found = difference(world, made, before)
     return {"events": len(rows), **found, "percent": round(found["cpu"] / (seconds + 3) * 100, 1)}
-
-
-def router_interface(world: BenchWorld, made: Daemon, switches: int = 50) -> dict[str, Any]:
-    """A router's 50 load balancers get as many more switches at once."""
-    names = [f"neutron-wide-{number}" for number in range(switches)]
-    row = next(row for row in world.nb.rows("Logical_Router") if row["load_balancer"])
-    names_of = {one["_uuid"]: one["name"] for one in world.nb.rows("Load_Balancer")}
-    numbers = [int(names_of[uuid][-12:], 16) for uuid in row["load_balancer"]]
-    # The new networks are IPv4: a load balancer without such a VIP has nothing to do there.
-    balancers = sum(not clouds.is_v6(number) for number in numbers)
-    operations: list[dict[str, Any]] = []
-    for number, name in enumerate(names):
-        operations.append({"op": "insert", "table": "Logical_Switch", "row": {"name": name}})
-        values = {"name": f"lrp-wide-{number}", "mac": "fa:16:3e:01:00:00"}
-        values |= {"networks": f"172.{16 + number // 250}.{number % 250}.1/24"}
-        values |= {"external_ids": ["map", [["neutron:network_name", name]]]}
-        named = {"op": "insert", "table": "Logical_Router_Port", "row": values, "uuid-name": f"i{number}"}
-        operations.append(named)
-    ports = ["set", [["named-uuid", f"i{number}"] for number in range(switches)]]
-    where = [["_uuid", "==", ["uuid", row["_uuid"]]]]
-    mutation = {"op": "mutate", "table": "Logical_Router", "where": where}
-    operations.append({**mutation, "mutations": [["ports", "insert", ports]]})
-    before, started = _state(world, made), time.perf_counter()
-    transact(world.nb.unix, NB, *operations)
-    select = {"op": "select", "table": "Logical_Switch", "where": [["name", "==", names[-1]]]}
-    columns = {**select, "columns": ["load_balancer"]}
-
-    def attached() -> bool:
-        found = transact(world.nb.unix, NB, columns)[0]["rows"][0]["load_balancer"]
-        return found[0] == "set" and len(found[1]) == balancers
-
-    wait(attached, "the attachments")
-    found = {"wall": round(time.perf_counter() - started, 2), **_difference(world, made, before)}
-    return {"load_balancers": balancers, "switches": switches, **found}
 
 
 def idle(world: BenchWorld, made: Daemon, seconds: float = 20.0) -> dict[str, Any]:
@@ -258,7 +245,7 @@ def pending(world: BenchWorld) -> int:
     return int(world.sql(query)[0][0])
 
 
-def _state(world: BenchWorld, made: Daemon) -> dict[str, float]:
+def state(world: BenchWorld, made: Daemon) -> dict[str, float]:
     return {
         "cpu": made.cpu,
         "transactions": world.commits(),
@@ -268,8 +255,8 @@ def _state(world: BenchWorld, made: Daemon) -> dict[str, float]:
     }
 
 
-def _difference(world: BenchWorld, made: Daemon, before: dict[str, float]) -> dict[str, Any]:
-    after = _state(world, made)
+def difference(world: BenchWorld, made: Daemon, before: dict[str, float]) -> dict[str, Any]:
+    after = state(world, made)
     return {name: round(after[name] - value, 3) for name, value in before.items()}
 
 

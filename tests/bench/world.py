@@ -16,7 +16,7 @@ from typing import Any
 
 import pymysql
 
-from bench import clouds
+from bench import api, clouds
 from ovnlb.desired.rows import LoadBalancerRow
 from ovnlb.reconciler.inputs import Scope
 from ovnlb.reconciler.live import live_inputs
@@ -98,7 +98,7 @@ def bench_world(count: int, *, rows: bool = True) -> Iterator[BenchWorld]:
         database = mariadb.create_octavia()
         nb = stack.enter_context(ovsdb_server(NB))
         sb = stack.enter_context(ovsdb_server(SB))
-        neutron = stack.enter_context(serving(clouds.neutron(count)))
+        neutron = stack.enter_context(serving(api.neutron(count)))
         agent = stack.enter_context(status_agent(mariadb.url(database)))
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ovnlb-bench-")))
         world = BenchWorld(count, directory, mariadb, database, nb, sb, neutron, agent)
