@@ -21,7 +21,8 @@ from ovnlb.desired.verdicts import StatusUpdate, messages
 
 LOG = logging.getLogger(__name__)
 
-GATHER = 0.05
+# A report that comes alone goes at once; one soon after another waits for more.
+GATHER, QUIET = 0.05, 0.5
 # Records that go together; a larger load balancer goes by itself. An agent that does not answer in time
 # gets less and less, so that a slow one comes to an end before octavia-lib gives up.
 RECORDS, FEWEST_RECORDS = 1000, 50
@@ -95,7 +96,7 @@ class Reporter:
         self._refusals: dict[str, tuple[int, str]] = {}
         self._pause = 0.0
         self._size = RECORDS
-        self._deletions_from = float("-inf")
+        self._deletions_from = self._flushed = float("-inf")
         self._last_error = ""
 
     def take_over(self) -> None:
@@ -140,8 +141,9 @@ class Reporter:
                 if not self._backlog:
                     self._changed.wait(0.5)
                     continue
-            if not stop.wait(GATHER):
+            if self._clock() - self._flushed >= QUIET or not stop.wait(GATHER):
                 self.flush()
+                self._flushed = self._clock()
             if self._pause and not stop.is_set():
                 stop.wait(self._pause)
 

@@ -10,7 +10,9 @@ import pytest
 from clocks import Clock
 from ovnlb.desired.octavia import DatabaseUnavailable
 from ovnlb.desired.verdicts import Record, StatusUpdate
+from ovnlb.reconciler import report as report_module
 from ovnlb.reconciler.report import DELETION_PAUSE, AgentRefused, AgentUnavailable, Report, Reporter
+from servers.ovsdb import wait_until
 
 T0 = datetime(2026, 1, 1)
 T1 = datetime(2026, 1, 2)
@@ -285,17 +287,37 @@ def test_clear_forgets_the_backlog(octavia, reporter):
     assert octavia.messages == []
 
 
-def test_the_thread_gathers_what_comes_within_moments(octavia, reporter):
+def test_what_is_ready_goes_together(octavia, reporter):
     stop = threading.Event()
     sent = threading.Event()
     octavia.on_send = lambda message: sent.set()
-    thread = threading.Thread(target=reporter.run, args=(stop,))
-    thread.start()
     for lb_id in ("a", "b"):
         octavia.add(lb_id)
         reporter.submit(report(lb_id))
+    thread = threading.Thread(target=reporter.run, args=(stop,))
+    thread.start()
     assert sent.wait(5)
     stop.set()
     thread.join(5)
     assert told(octavia) == ["a", "b"]
     assert len(octavia.messages) == 1
+
+
+def test_a_lone_report_goes_at_once_and_the_next_ones_are_gathered(octavia, reporter, clock, monkeypatch):
+    monkeypatch.setattr(report_module, "GATHER", 2.0)
+    for lb_id in "abcd":
+        octavia.add(lb_id)
+    stop = threading.Event()
+    thread = threading.Thread(target=reporter.run, args=(stop,))
+    reporter.submit(report("a"))
+    thread.start()
+    wait_until(lambda: len(octavia.messages) == 1, "the lone report", 1.5)
+    for lb_id in "bc":
+        reporter.submit(report(lb_id))
+    wait_until(lambda: len(octavia.messages) == 2, "the others")
+    assert [record["id"] for record in octavia.messages[1]["loadbalancers"]] == ["b", "c"]
+    clock.now += 1.0
+    reporter.submit(report("d", loaded=1000.5))
+    wait_until(lambda: len(octavia.messages) == 3, "the next lone one", 1.5)
+    stop.set()
+    thread.join(5)
