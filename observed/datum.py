@@ -10,6 +10,9 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from ovs.db.data import Atom
+from ovs.db.types import UuidType
+
 _SCALARS = frozenset({str, int})
 _PLAIN = _SCALARS | {tuple, dict}
 
@@ -30,6 +33,12 @@ def members(row: Any, column: str) -> list[Any]:
     if cell.__class__ in _SCALARS:
         return [cell]
     return [key.value for key in cell.values]
+
+
+def holds(row: Any, column: str, uuid: UUID) -> bool:
+    """Whether a set of references has that one: without looking at the others."""
+    cell = row._data[column]
+    return uuid in cell if cell.__class__ is tuple else Atom(UuidType, uuid) in cell.values
 
 
 def first(row: Any, column: str) -> Any:

@@ -168,14 +168,14 @@ class Writer:
 
     def _attach(self, change: Change) -> bool:
         row, balancer = self._target(change), UUID(change.key)
-        if row is None or balancer in datum.members(row, "load_balancer"):
+        if row is None or datum.holds(row, "load_balancer", balancer):
             return False
         row.addvalue("load_balancer", balancer)
         return True
 
     def _detach(self, change: Change) -> bool:
         row, balancer = self.nb.named(change.table, change.row), UUID(change.key)
-        if row is None or balancer not in datum.members(row, "load_balancer"):
+        if row is None or not datum.holds(row, "load_balancer", balancer):
             return False
         row.delvalue("load_balancer", balancer)
         return True
