@@ -15,7 +15,7 @@ import re
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal, cast
 
@@ -78,15 +78,16 @@ def _results(said: str) -> dict[str, tuple[str, str]]:
     return {name: (status, reason) for name, status, reason in lines}
 
 
-def _skips_expected() -> Counter[str]:
-    """Reason -> number of tests, from the lines ``NUMBER | REASON | WHY``."""
-    lines = (line.split(" | ") for line in SKIPS if line and not line.startswith("#"))
-    return Counter({reason: int(number) for number, reason, _why in lines})
-
-
-def _generalised(reason: str) -> str:
-    """A reason without what belongs to one test alone."""
-    return re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "ID", reason).strip()
+def _not_argued(reasons: Iterable[str]) -> list[str]:
+    """How the skips differ from ``skips.txt``: unknown reasons, and known ones with another number of tests."""
+    left = Counter(reasons)
+    wrong = []
+    for line in (line for line in SKIPS if line and not line.startswith("#")):
+        number, words, _why = line.split(" | ")
+        found = {reason: left.pop(reason) for reason in list(left) if words in reason}
+        if sum(found.values()) != int(number):
+            wrong.append(f"{words}: {sum(found.values())} tests, not {number}")
+    return wrong + [f"{reason}: {count} tests" for reason, count in left.items()]
 
 
 def _keep(results: Mapping[str, tuple[str, str]], seconds: float) -> None:
@@ -137,5 +138,4 @@ def test_api_v2(stack: Stack) -> None:
     assert ran.returncode == 0, ran.stdout[-5000:] + ran.stderr
     if TESTS != EVERY:
         return
-    skipped = Counter(_generalised(results[name][1]) for name in by_status["SKIPPED"])
-    assert skipped == _skips_expected(), dict(skipped)
+    assert _not_argued(results[name][1] for name in by_status["SKIPPED"]) == []
