@@ -79,7 +79,7 @@ def _results(said: str) -> dict[str, tuple[str, str]]:
 
 
 def _not_argued(reasons: Iterable[str]) -> list[str]:
-    """How the skips differ from ``skips.txt``: unknown reasons, and known ones with another number of tests."""
+    """How the skips differ from ``skips.txt``: unknown reasons, known ones with another number of tests."""
     left = Counter(reasons)
     wrong = []
     for line in (line for line in SKIPS if line and not line.startswith("#")):
