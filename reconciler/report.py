@@ -22,7 +22,7 @@ from ovnlb.desired.verdicts import StatusUpdate, messages
 LOG = logging.getLogger(__name__)
 
 # A report that comes alone goes at once; one soon after another waits for more.
-GATHER, QUIET = 0.05, 0.5
+GATHER, QUIET = 0.05, 0.1
 # Records that go together; a larger load balancer goes by itself. An agent that does not answer in time
 # gets less and less, so that a slow one comes to an end before octavia-lib gives up.
 RECORDS, FEWEST_RECORDS = 1000, 50
