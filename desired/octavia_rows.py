@@ -8,7 +8,7 @@ JSON_ARRAY, SQLite json_array: NULL is null, numbers are numbers, times are text
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -30,9 +30,20 @@ def as_text(*columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
     plain = TIMES | INTEGERS | BOOLEANS | {"name", ""}
     shared = tuple(at for at, name, full in names if name not in plain and full not in _UNIQUE)
     query = sa.select(sa.func.json_array(*columns))
-    # The texts of a large cloud are decoded as they come in, not kept together.
-    options = {"stream_results": True, "max_row_buffer": 1000, _TIMES_AT: times, _SHARED_AT: shared}
-    return query.execution_options(**options)
+    return query.execution_options(**{_TIMES_AT: times, _SHARED_AT: shared})
+
+
+def together(queries: Mapping[str, sa.Select[Any]]) -> sa.CompoundSelect[Any]:
+    """All of these SELECTs as one, each row's text with the name of its table.
+
+    One round trip in place of six: of a single load balancer they cost more than all of its rows.
+    """
+    parts: list[Any] = []
+    for table, query in queries.items():
+        (text,) = query.selected_columns
+        # A cast text has the connection's collation: tables of different ones can be put together.
+        parts.append(query.with_only_columns(sa.literal_column(f"'{table}'"), sa.cast(text, sa.Text())))
+    return sa.union_all(*parts)
 
 
 class Reader:
@@ -45,7 +56,25 @@ class Reader:
 
     def rows(self, query: sa.Select[Any], parameters: Mapping[str, Any]) -> list[Row]:
         """The rows, each with its columns' values."""
-        found: list[list[Any]] = list(map(_decode, self._connection.execute(query, parameters).scalars()))
+        # The texts of a large cloud are decoded as they come in, not kept together.
+        options = {"stream_results": True, "max_row_buffer": 1000}
+        texts = self._connection.execute(query, parameters, execution_options=options).scalars()
+        return self._values(query, texts)
+
+    def tables(
+        self,
+        queries: Mapping[str, sa.Select[Any]],
+        whole: sa.CompoundSelect[Any],
+        parameters: Mapping[str, Any],
+    ) -> dict[str, list[Row]]:
+        """The rows of each of the queries, by `whole`: what `together` made of them."""
+        texts: dict[str, list[str]] = {table: [] for table in queries}
+        for table, text in self._connection.execute(whole, parameters):
+            texts[table].append(text)
+        return {table: self._values(query, texts[table]) for table, query in queries.items()}
+
+    def _values(self, query: sa.Select[Any], texts: Iterable[str]) -> list[Row]:
+        found: list[list[Any]] = list(map(_decode, texts))
         options, keep, times = query.get_execution_options(), self._texts.setdefault, self._times
         for at in options[_SHARED_AT]:
             for row in found:

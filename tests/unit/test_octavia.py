@@ -190,14 +190,14 @@ def test_the_full_load_balancer(filled: sa.Engine) -> None:
 
 def test_six_queries_in_one_transaction(filled: sa.Engine) -> None:
     octavia.pending(filled, ["ovn"])
-    for read in (
-        lambda: octavia.load_all(filled, ["ovn"]),
-        lambda: octavia.load_many(filled, [LB1, LB2]),
-        lambda: octavia.load(filled, LB1),
+    for read, queries in (
+        (lambda: octavia.load_all(filled, ["ovn"]), 6),
+        (lambda: octavia.load_many(filled, [LB1, LB2]), 1),
+        (lambda: octavia.load(filled, LB1), 1),
     ):
         with statements(filled) as seen:
             read()
-        assert len([s for s in seen if s.startswith("SELECT")]) == 6
+        assert len([s for s in seen if s.startswith("SELECT")]) == queries
         assert len([s for s in seen if not s.startswith("SELECT")]) == 1
         assert seen[0] in ("BEGIN", "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
 
@@ -339,7 +339,7 @@ def test_l7_objects_are_read_only_when_there_are_any(filled: sa.Engine, octavia_
         ("po1", "l7policies", "PENDING_CREATE"),
         ("ru1", "l7rules", "ACTIVE"),
     ]
-    assert len(seen) == 9
+    assert len(seen) == 4
 
 
 def test_many_ids_are_read_in_chunks_from_one_snapshot(filled: sa.Engine) -> None:
@@ -347,7 +347,7 @@ def test_many_ids_are_read_in_chunks_from_one_snapshot(filled: sa.Engine) -> Non
     with statements(filled) as seen:
         graph = octavia.load_many(filled, ids)
     assert [lb.id for lb in graph.load_balancers] == [LB1]
-    assert len(seen) == 1 + 3 * 6
+    assert len(seen) == 1 + 3
     assert octavia.load_many(filled, []).load_balancers == ()
 
 
