@@ -1,7 +1,8 @@
 """Chasing a nudge: octavia-api calls the driver before it commits, so the first look is too early.
 
-A nudged load balancer is looked at at once, then 20, 40, ... 640 ms after the nudge, until it is seen
-PENDING; never seen, the API rolled back, and there is nothing to do. Source: architecture.md section 2.
+A nudged load balancer is looked at at once, then 5, 10, 20, 40, ... 640 ms after the nudge, until it is
+seen PENDING; never seen, the API rolled back, and there is nothing to do. The driver's call is almost the
+last thing before the commit, hence the close early looks. Source: architecture.md section 2.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 
-STEPS = (0.0, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)
+STEPS = (0.0, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)
 # More nudges than this at one time are left to the poll.
 MOST = 10_000
 

@@ -136,9 +136,9 @@ def test_a_nudge_whose_call_was_rolled_back_leads_to_nothing(watch, database, qu
     taken(queue)
     database.queries.clear()
     watch.nudged("a")
-    for _ in range(90):
+    for _ in range(200):
         watch.look()
-        clock.now += 0.01
+        clock.now += 0.004
     assert database.queries.count("statuses") == len(STEPS)
     assert taken(queue) == []
 
