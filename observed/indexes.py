@@ -25,7 +25,9 @@ class KeyIndex(Generic[K]):
 
     def put(self, row: UUID, keys: Iterable[K]) -> frozenset[K]:
         """Make `keys` the row's keys; those that it gained or lost."""
-        new, old = tuple(dict.fromkeys(keys)), self._keys.get(row, ())
+        new, old = tuple(keys), self._keys.get(row, ())
+        if len(new) > 1:
+            new = tuple(dict.fromkeys(new))
         if new == old:
             return frozenset()
         if not old:
@@ -48,9 +50,11 @@ class KeyIndex(Generic[K]):
 
     def _add(self, key: K, row: UUID) -> None:
         found = self._rows.setdefault(key, row)
+        if found is row:
+            return
         if isinstance(found, set):
             found.add(row)
-        elif found is not row:
+        else:
             self._rows[key] = {found, row}
 
     def _remove(self, key: K, row: UUID) -> None:
@@ -109,6 +113,8 @@ class NorthboundIndexes:
         self.hm_ports: KeyIndex[str] = KeyIndex()
         self.provider_ports: KeyIndex[bool] = KeyIndex()
         self.peers: KeyIndex[str] = KeyIndex()
+        # Ports that are in one of the indexes of few ports.
+        self._special: set[UUID] = set()
         self.peers_on: KeyIndex[str] = KeyIndex()
         self.routers: KeyIndex[str] = KeyIndex()
         self.router_of_balancer: KeyIndex[UUID] = KeyIndex()
@@ -158,6 +164,7 @@ class NorthboundIndexes:
         if event != DELETE:
             put(row)
             return
+        self._special.discard(row.uuid)
         orphans = [index.put(row.uuid, ()) for index in indexes]
         self.topology += 1
         if row._table.name == "Logical_Switch":
@@ -166,6 +173,8 @@ class NorthboundIndexes:
     def cleared(self, table: str) -> None:
         """Forget a table whose rows are about to be loaded anew."""
         self.topology += 1
+        if table == "Logical_Switch_Port":
+            self._special.clear()
         for index in self._by_table.get(table, (None, ()))[1]:
             index.clear()
 
@@ -215,6 +224,10 @@ class NorthboundIndexes:
         name = external_ids.get(neutron_rows.PORT_NAME, "")
         peer = datum.mapping(row, "options").get(neutron_rows.ROUTER_PORT)
         # Nearly all ports are machines', and in none of these.
+        special = bool(peer or kind == neutron_rows.LOCALNET or name.startswith(neutron_rows.PROVIDER_PORTS))
+        if not special and uuid not in self._special:
+            return
+        (self._special.add if special else self._special.discard)(uuid)
         for index, key, applies in (
             (self.localnet_switches, switch, switch and kind == neutron_rows.LOCALNET),
             (self.hm_ports, name, name and neutron_rows.is_hm_port(external_ids)),
