@@ -100,12 +100,14 @@ def _options(number: int, net: Networks) -> dict[str, Any]:
 
 def _build(cloud: Cloud, net: Networks) -> list[str]:
     """Thirty load balancers of the original's, every sixth with a floating IP on its IPv4 VIP."""
-    built = [cloud.octavia.create_load_balancer(**_options(number, net)) for number in range(COUNT)]
-    for number, created in enumerate(built):
+    built: list[str] = []
+    for number in range(COUNT):
+        created = cloud.octavia.create_load_balancer(**_options(number, net))
         cloud.active(created.id)
+        built.append(created.id)
         if number % 6 == 0 and "." in created.vip_address:
             cloud.network.create_ip(floating_network_id=net.public, port_id=created.vip_port_id)
-    return [str(created.id) for created in built]
+    return built
 
 
 def exception_of(change: Mapping[str, Any]) -> int | None:
