@@ -12,7 +12,7 @@ import pytest
 
 from clouds import cloud, lb_id
 from faults.operations import Load, assert_whole, delete_balancer, start_cloud, update_member
-from servers.mariadb import MariaDb, _await_start, running_mariadb
+from servers.mariadb import MariaDb, _await_start, _environment, running_mariadb
 from servers.ovsdb import NB, ovsdb_server, wait_until
 from service_world import service_world
 
@@ -45,13 +45,15 @@ class RestartableMariaDb:
         self.process.wait()
 
     def start(self) -> None:
-        self.process = subprocess.Popen(self.process.args)
+        self.process = subprocess.Popen(self.process.args, env=_environment(self.server.socket.parent))
         _await_start(MariaDb(self.server.socket, self.process), self.server.socket.parent / "log")
 
 
 @contextmanager
 def restartable() -> Iterator[RestartableMariaDb]:
-    with running_mariadb() as server:
+    # What was committed survives the kill: the servers of other tests are quicker and lose a second of it.
+    durable = ("--innodb-flush-log-at-trx-commit=2", "--innodb-doublewrite=1")
+    with running_mariadb(*durable) as server:
         made = RestartableMariaDb(server)
         try:
             yield made
