@@ -52,7 +52,7 @@ def networks(cloud: Cloud) -> Networks:
 def steps(cloud: Cloud, networks: Networks) -> Iterator[Steps]:
     """Operations that are checked after each step; at the end nothing may be left behind."""
     taken = Steps(cloud, networks)
-    before = cloud.provider_ports()
+    before = taken.left()
     yield taken
     taken.clean()
     taken.nothing_left(before)

@@ -9,6 +9,7 @@ import io
 import math
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ovnlb.reconciler.cli import main
@@ -17,6 +18,14 @@ from stack.expected import expected_vips, found_vips, rows_of
 
 # kind -> the sdk's name of it
 KINDS = {"listener": "listener", "pool": "pool", "member": "member", "health monitor": "health_monitor"}
+
+
+@dataclass(frozen=True)
+class Left:
+    """Ids of the provider's ports, and (project, kind) -> quota use where there is any."""
+
+    ports: frozenset[str]
+    in_use: Mapping[tuple[str, str], int]
 
 
 class Steps:
@@ -172,14 +181,21 @@ class Steps:
         for step in reversed(self.undo):
             step()
 
-    def nothing_left(self, ports_before: Mapping[str, str]) -> None:
-        """No row, no port of the provider and (the original miscounts it) no quota use remains."""
+    def left(self) -> Left:
+        """Ports of the provider and quota use, to compare with afterwards."""
+        used = self.cloud.stack.database.rows("SELECT * FROM quotas", schema="octavia")
+        in_use = {
+            (row["project_id"], key): value
+            for row in used
+            for key, value in row.items()
+            if key.startswith("in_use") and value
+        }
+        return Left(frozenset(self.cloud.provider_ports()), in_use)
+
+    def nothing_left(self, before: Left) -> None:
+        """No row, no port of the provider and (the original miscounts it) no quota use has been added."""
         nb = self.cloud.stack.ovn
         self.eventually(lambda: not nb.rows("nb", "Load_Balancer"), 20)
         assert nb.rows("nb", "Load_Balancer_Health_Check") == []
-        self.eventually(lambda: self.cloud.provider_ports().keys() <= ports_before.keys(), 20)
-        used = self.cloud.stack.database.rows("SELECT * FROM quotas", schema="octavia")
-        in_use = {
-            key: value for row in used for key, value in row.items() if key.startswith("in_use") and value
-        }
-        assert in_use == {} or not self.ours
+        self.eventually(lambda: self.left().ports <= before.ports, 20)
+        assert not self.ours or self.left().in_use == before.in_use

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -110,6 +111,16 @@ def _build(cloud: Cloud, net: Networks) -> list[str]:
     return built
 
 
+def _wait_until_quiet(cloud: Cloud, seconds: float = 5) -> None:
+    """Until NB's load balancers have not changed for a while: the original says ACTIVE before it is done."""
+    nb, since = cloud.stack.ovn, time.monotonic()
+    rows = nb.rows("nb", "Load_Balancer")
+    while time.monotonic() - since < seconds:
+        time.sleep(0.5)
+        if (now := nb.rows("nb", "Load_Balancer")) != rows:
+            rows, since = now, time.monotonic()
+
+
 def exception_of(change: Mapping[str, Any]) -> int | None:
     """The numbered exception that explains a planned change."""
     for number, table, column, key in EXCEPTIONS:
@@ -129,6 +140,7 @@ def test_take_over_and_back(original: Cloud, networks: Networks) -> None:
     """
     cloud, octavia = original, original.stack.octavia
     lbs = _build(cloud, networks)
+    _wait_until_quiet(cloud)
     vips = {lb: found_vips(cloud, lb) for lb in lbs}
     disabled = _disabled_endpoints(cloud)
     octavia.stop()
