@@ -273,6 +273,18 @@ def test_names_come_as_their_users_typed_them(octavia_url: str, name: str) -> No
     assert found | {member.name for pool in lb.pools for member in pool.members} == {name}
 
 
+def test_tables_of_different_collations_are_read_together(octavia_mariadb: str) -> None:
+    write_tables(writer(octavia_mariadb), sample())
+    expected = octavia.load(octavia.open_engine(octavia_mariadb), LB1)
+    with writer(octavia_mariadb).begin() as connection:
+        for table, collation in (("member", "utf8mb4_bin"), ("listener", "utf8mb4_unicode_ci")):
+            connection.exec_driver_sql(
+                f"ALTER TABLE {table} MODIFY name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE {collation}"
+            )
+    assert isinstance(expected, LoadBalancer)
+    assert octavia.load(octavia.open_engine(octavia_mariadb), LB1) == expected
+
+
 def test_provider_names_compare_as_in_mariadb(filled: sa.Engine) -> None:
     assert {lb.id for lb in octavia.load_all(filled, ["Ovn"]).load_balancers} == {LB1, LB2}
     assert octavia.load_all(filled, []).load_balancers == ()
