@@ -119,7 +119,7 @@ def lone_changes(
         rows.append(time.perf_counter() - committed)
         watching.close()
         ends.append(user.await_end(lb) - committed)
-        time.sleep(0.03)  # the user's own time
+        time.sleep(0.12)  # the user's own time: fewer than what pacing calls a stream
     user.close()
     return {
         "rows_ms": percentiles(rows),
@@ -131,7 +131,8 @@ def lone_changes(
 
 def operations(number: int) -> dict[str, tuple[str, ...]]:
     """One call of each kind on one load balancer, in this order."""
-    lb, pool = clouds.lb_id(number), clouds.object_id("b0010000", number)
+    # Of a row's pools the last one decides on its selection fields.
+    lb, pool = clouds.lb_id(number), clouds.object_id("b0010000", number, clouds.POOLS - 1)
     listener = clouds.object_id("11500000", number)
     pending = "provisioning_status = 'PENDING_UPDATE'"
     return {
