@@ -6,7 +6,7 @@ set -euo pipefail
 # shellcheck source=tools/prepare.sh
 . "$(dirname "${BASH_SOURCE[0]}")/prepare.sh"
 
-STAGES=(lint mypy docs security wheel py313 py312 newest 2026.2)
+STAGES=(lint mypy docs security wheel py313 py312 newest 2026.2 faults octavia-api)
 REPORT=()
 # These make network and mount namespaces, which takes root with its capabilities.
 for stage in smoke e2e tempest; do
