@@ -179,6 +179,7 @@ class Service:
         for thread in (*working, *watching):
             thread.start()
         self._threads = [*working, *watching]
+        LOG.info("connected, as %s", self.role)
         notify("READY=1")
         started()
         while not stop.wait(_TICK):
