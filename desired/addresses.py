@@ -26,9 +26,10 @@ def uncached_canonical(address: str) -> str | None:
     if ":" not in text:
         return _canonical_v4(text)
     try:
-        return socket.inet_ntop(socket.AF_INET6, socket.inet_pton(socket.AF_INET6, text))
+        spelled = socket.inet_ntop(socket.AF_INET6, socket.inet_pton(socket.AF_INET6, text))
     except (OSError, UnicodeEncodeError, ValueError):
         return None
+    return text if spelled == text else spelled  # one text in memory, not two alike
 
 
 canonical = lru_cache(maxsize=_CACHE)(uncached_canonical)
@@ -39,8 +40,7 @@ def _canonical_v4(text: str) -> str | None:
         packed = socket.inet_pton(socket.AF_INET, text)
     except (OSError, UnicodeEncodeError, ValueError):
         return None
-    spelled = socket.inet_ntop(socket.AF_INET, packed)
-    return spelled if spelled == text else None
+    return text if socket.inet_ntop(socket.AF_INET, packed) == text else None
 
 
 def is_v6(address: str) -> bool:

@@ -6,6 +6,7 @@ Source: ovn-facts.md, "From the schema and northd".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -35,6 +36,9 @@ class Conflict:
 
 
 _Claim = tuple[str, str]
+_OCTET = r"(?:0|[1-9]\d{0,2})"
+# Nearly all keys of vips: as good as canonical, and not worth a place in any cache.
+_PLAIN = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}:[1-9]\d{{0,4}}", re.ASCII)
 
 
 def conflicts(rows: Iterable[tuple[str, LoadBalancerRow]]) -> tuple[Conflict, ...]:
@@ -43,7 +47,8 @@ def conflicts(rows: Iterable[tuple[str, LoadBalancerRow]]) -> tuple[Conflict, ..
     for lb_id, row in rows:
         protocol = row.protocol or "tcp"
         for vip in row.vips:
-            claims.setdefault((canon.canonical_endpoint(vip) or vip, protocol), []).append((lb_id, row))
+            endpoint = vip if _PLAIN.fullmatch(vip) else canon.canonical_endpoint(vip) or vip
+            claims.setdefault((endpoint, protocol), []).append((lb_id, row))
     found = (_conflict(claim, owners) for claim, owners in claims.items() if len(owners) > 1)
     return tuple(sorted((item for item in found if item), key=lambda item: (item.endpoint, item.protocol)))
 

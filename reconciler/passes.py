@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from ovnlb.desired.rows import LoadBalancerRow
@@ -36,7 +37,7 @@ def pass_document(
     report = document(
         [walked.plan for walked in done.walked],
         errors={failure.lb_id: failure.reason for failure in done.failed},
-        conflicts=conflicts([*desired_rows(done), *gone]),
+        conflicts=conflicts(chain(desired_rows(done), gone)),
         orphans=[as_json(one) for one in judged],
         foreign_rows=orphans.foreign if orphans else 0,
         with_desired=with_desired,
