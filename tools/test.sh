@@ -6,7 +6,7 @@ set -euo pipefail
 # shellcheck source=tools/prepare.sh
 . "$(dirname "${BASH_SOURCE[0]}")/prepare.sh"
 
-STAGES=(lint mypy docs security wheel py313 py312 newest 2026.2 faults octavia-api)
+STAGES=(lint mypy docs security wheel py313 py312 newest 2026.2)
 REPORT=()
 # These make network and mount namespaces, which takes root with its capabilities.
 for stage in smoke e2e tempest; do
@@ -16,6 +16,7 @@ for stage in smoke e2e tempest; do
         REPORT+=("$(printf '%-11s not run: namespaces cannot be made here, it needs root' "$stage")")
     fi
 done
+STAGES+=(octavia-api faults)
 if [ "$#" -gt 0 ]; then
     STAGES=("$@")
     REPORT=()
