@@ -399,6 +399,17 @@ def test_a_load_balancer_that_cannot_be_read_becomes_ERROR_and_is_healed(world):
         wait_until(lambda: {statuses(world)[one][0] for one in (LB, LISTENER)} == {"ACTIVE"}, "the heal", 30)
 
 
+def test_children_that_stay_PENDING_below_an_ACTIVE_load_balancer_are_found_by_the_sweep(world):
+    """The end of another writer's message can make it ACTIVE right after the next operation's commit."""
+    populate(world)
+    with world.service(**{**QUIET, "sweep_interval": 1}) as service:
+        passed(service)
+        world.settle(30)
+        pend(world, LISTENER)
+        world.sql("UPDATE load_balancer SET provisioning_status = 'ACTIVE' WHERE id = :i", i=LB)
+        wait_until(lambda: statuses(world)[LISTENER][0] == "ACTIVE", "the listener", 20)
+
+
 def test_an_observer_writes_and_reports_nothing(world):
     populate(world, **{LISTENER: "PENDING_UPDATE"})
     with world.service(policy="observe-only", **QUIET) as service:
