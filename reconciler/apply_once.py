@@ -6,10 +6,11 @@ architecture.md sections 2, 6 and 7.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ovnlb.desired.verdicts import Outcome, status_update
 from ovnlb.diff import report
 from ovnlb.diff.orphans import first_in_conflict, judge, torn_by
 from ovnlb.diff.plan import Plan
@@ -23,7 +24,7 @@ from ovnlb.reconciler.passes import Orphans, pass_document
 from ovnlb.reconciler.report_once import report_once
 from ovnlb.reconciler.rounds import SETTLED, Done, Result, play
 from ovnlb.reconciler.status_socket import StatusSocket
-from ovnlb.reconciler.walk import Pass, walk_all
+from ovnlb.reconciler.walk import Pass, Walked, walk_all
 
 # Load balancers in one transaction: northd works as long for one as for hundreds.
 BATCH = 200
@@ -83,7 +84,7 @@ def apply_once(
     """
     # An orphan with a VIP of a living one makes OVN's choice undefined: it goes before rows are written.
     pruned = Pruned() if accept else prune_deleted(found, wanted, say)
-    done = tuple(_apply(found, wanted, progress, accept))
+    done = _apply(found, wanted, progress, accept)
     unreported = report_once(done, StatusSocket(found.settings.sockets), found.statuses, say)
     return Once(done, pruned, unreported, remaining(found, wanted, progress, pictured=pictured)[1])
 
@@ -143,16 +144,31 @@ def ids_of(found: LiveInputs, wanted: Scope) -> list[str]:
 
 def _apply(
     found: LiveInputs, wanted: Scope, progress: Progress, accept: Callable[[Plan], str] | None
-) -> Iterator[Done]:
-    """Batch by batch; one outcome a load balancer."""
+) -> tuple[Done, ...]:
+    """One outcome a load balancer; what is right already has no round, so that few are needed."""
     # One reading names the ids; every round then reads its own load balancers again.
     graph = found.graph(wanted)
     ids = [lb.id for lb in graph.load_balancers] + [broken.id for broken in graph.broken]
     means = found.means(graph)
-    if accept is not None:
+    done: dict[str, Done] = {}
+    if accept is None:
+        walked = walk_all(graph, means.world, progress).walked
+        done.update((one.lb.id, Done(one.lb.id, Result.NOOP, lb=one.lb)) for one in walked if _is_right(one))
+    else:
+        # A reviewed plan must be asked about even where nothing differs any more.
         means = replace(means, accept=accept)
-    for start in progress(range(0, len(ids), BATCH)):
-        yield from play(ids[start : start + BATCH], means)
+    left = [lb_id for lb_id in ids if lb_id not in done]
+    for start in progress(range(0, len(left), BATCH)):
+        done.update((one.lb_id, one) for one in play(left[start : start + BATCH], means))
+    return tuple(done[lb_id] for lb_id in ids)
+
+
+def _is_right(walked: Walked) -> bool:
+    """Whether there is nothing to write, to do in Neutron, to refuse or to tell Octavia."""
+    plan, lb = walked.plan, walked.lb
+    if plan.changes or plan.effects or plan.refused or walked.vip_port_missing:
+        return False
+    return not status_update(lb, walked.desired.members, Outcome()).records
 
 
 def document(once: Once) -> dict[str, Any]:
