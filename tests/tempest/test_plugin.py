@@ -1,9 +1,10 @@
-"""octavia-tempest-plugin's API tests against the stack: what passes with the original provider passes
-with ovnlb.
+"""octavia-tempest-plugin's API tests against the stack, and those of its scenario tests that need no Nova.
 
-Its scenario tests need guests from Nova with an image, which this stack has not: the data path suite
-stands in for them. ``skips.txt`` holds how many tests the plugin skips for which reason, and why that is
-right; ``OVNLB_TEMPEST_RESULTS`` names a file that gets the result of the run and of every test, as JSON.
+What passes with the original provider passes with ovnlb. The scenario tests of traffic need guests from
+Nova with an image, and those of flavors its flavors, which this stack has not: the data path suite stands
+in for them. ``skips.txt`` and ``scenario-skips.txt`` hold how many tests the plugin skips for which
+reason, and why that is right; ``OVNLB_TEMPEST_RESULTS`` names a file that gets the result of each suite
+and of every test, as JSON; ``OVNLB_TEMPEST_REGEX`` runs some tests instead of the suites.
 """
 
 from __future__ import annotations
@@ -28,10 +29,19 @@ from stack.settings import PASSWORD
 from stack.stack import Stack
 
 HERE = Path(__file__).resolve().parent
-EVERY = r"^octavia_tempest_plugin\.tests\.api\.v2"
-TESTS = os.environ.get("OVNLB_TEMPEST_REGEX", EVERY)
+API = r"^octavia_tempest_plugin\.tests\.api\.v2"
+SCENARIO = (
+    r"^octavia_tempest_plugin\.tests\.scenario\.v2\."
+    r"test_(healthmonitor|l7policy|l7rule|listener|load_balancer|member|pool)\.(?!.*_with_compute_flavor)"
+)
+CHOSEN = os.environ.get("OVNLB_TEMPEST_REGEX", "")
+# Which tests, and the file that argues the skips among all of them.
+SUITES = (
+    {"chosen": (CHOSEN, "")}
+    if CHOSEN
+    else {"api": (API, "skips.txt"), "scenario": (SCENARIO, "scenario-skips.txt")}
+)
 MUST_PASS = frozenset((HERE / "names-that-pass.txt").read_text().split())
-SKIPS = (HERE / "skips.txt").read_text().splitlines()
 PROVIDER = cast(Literal["original", "ovnlb"], os.environ.get("OVNLB_E2E_PROVIDER", "ovnlb"))
 
 
@@ -52,9 +62,9 @@ def stack() -> Iterator[Stack]:
         yield running
 
 
-def _workspace(stack: Stack) -> Path:
+def _workspace(stack: Stack, suite: str) -> Path:
     """A tempest workspace whose configuration is ours."""
-    directory = stack.place.root / "tempest"
+    directory = stack.place.root / f"tempest-{suite}"
     tempest = venvs.tempest() / "bin" / "tempest"
     stack.processes.run("tempest init", [str(tempest), "init", str(directory)])
     text = (
@@ -78,11 +88,11 @@ def _results(said: str) -> dict[str, tuple[str, str]]:
     return {name: (status, reason) for name, status, reason in lines}
 
 
-def _not_argued(reasons: Iterable[str]) -> list[str]:
-    """How the skips differ from ``skips.txt``: unknown reasons, known ones with another number of tests."""
+def _not_argued(reasons: Iterable[str], file: Path) -> list[str]:
+    """How the skips differ from what the file argues: unknown reasons, known ones with another number."""
     left = Counter(reasons)
     wrong = []
-    for line in (line for line in SKIPS if line and not line.startswith("#")):
+    for line in (line for line in file.read_text().splitlines() if line and not line.startswith("#")):
         number, words, _why = line.split(" | ")
         found = {reason: left.pop(reason) for reason in list(left) if words in reason}
         if sum(found.values()) != int(number):
@@ -90,25 +100,30 @@ def _not_argued(reasons: Iterable[str]) -> list[str]:
     return wrong + [f"{reason}: {count} tests" for reason, count in left.items()]
 
 
-def _keep(results: Mapping[str, tuple[str, str]], seconds: float) -> None:
-    """Print the counts, and write everything into the file that was asked for."""
+def _keep(suite: str, results: Mapping[str, tuple[str, str]], seconds: float) -> None:
+    """Print the counts, and put everything into the file that was asked for."""
     summary = {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "seconds": round(seconds),
         "counts": dict(Counter(status for status, _ in results.values())),
     }
-    print(summary)
+    print(suite, summary)
     if kept := os.environ.get("OVNLB_TEMPEST_RESULTS"):
-        Path(kept).write_text(json.dumps({**summary, "tests": results}, indent=1, sort_keys=True) + "\n")
+        file = Path(kept)
+        whole = json.loads(file.read_text()) if file.exists() else {}
+        whole[suite] = {**summary, "tests": results}
+        file.write_text(json.dumps(whole, indent=1, sort_keys=True) + "\n")
 
 
-def _run(stack: Stack) -> tuple[dict[str, tuple[str, str]], subprocess.CompletedProcess[str]]:
-    directory = _workspace(stack)
+def _run(
+    stack: Stack, suite: str, tests: str
+) -> tuple[dict[str, tuple[str, str]], subprocess.CompletedProcess[str]]:
+    directory = _workspace(stack, suite)
     home = venvs.tempest() / "bin"
     workers = os.environ.get("OVNLB_TEMPEST_WORKERS", "2")
     begin = time.monotonic()
     ran = subprocess.run(
-        [str(home / "tempest"), "run", "--concurrency", workers, "--regex", TESTS],
+        [str(home / "tempest"), "run", "--concurrency", workers, "--regex", tests],
         cwd=directory,
         env={
             **stack.processes.env,
@@ -121,21 +136,22 @@ def _run(stack: Stack) -> tuple[dict[str, tuple[str, str]], subprocess.Completed
         check=False,
     )
     results = _results(ran.stdout)
-    _keep(results, time.monotonic() - begin)
+    _keep(suite, results, time.monotonic() - begin)
     return results, ran
 
 
 @pytest.mark.timeout(6000)
-def test_api_v2(stack: Stack) -> None:
-    """The names in ``names-that-pass.txt`` pass, none fails, and what is skipped is in ``skips.txt``."""
-    results, ran = _run(stack)
+@pytest.mark.parametrize("suite", SUITES)
+def test_suite(stack: Stack, suite: str) -> None:
+    """The names in ``names-that-pass.txt`` pass, none fails, and every skip is argued."""
+    tests, skips = SUITES[suite]
+    results, ran = _run(stack, suite, tests)
     by_status = {
         status: {name for name, (found, _) in results.items() if found == status}
         for status in ("ok", "SKIPPED", "FAILED")
     }
     assert by_status["FAILED"] == set(), ran.stdout[-20000:]
-    assert sorted(name for name in MUST_PASS - by_status["ok"] if re.match(TESTS, name)) == []
+    assert sorted(name for name in MUST_PASS - by_status["ok"] if re.match(tests, name)) == []
     assert ran.returncode == 0, ran.stdout[-5000:] + ran.stderr
-    if TESTS != EVERY:
-        return
-    assert _not_argued(results[name][1] for name in by_status["SKIPPED"]) == []
+    if skips:
+        assert _not_argued((results[name][1] for name in by_status["SKIPPED"]), HERE / skips) == []
