@@ -46,19 +46,11 @@ def only(server: OvsdbServer, table: str) -> dict:
     return found
 
 
-def transactions(server: OvsdbServer) -> int:
-    """How many transactions the database file has seen."""
-    log = subprocess.run(
-        ["/usr/bin/ovsdb-tool", "show-log", str(server.file)], capture_output=True, text=True, check=True
-    )
-    return log.stdout.count("record ")
-
-
 def test_creates_row_check_and_attachments_in_one_transaction(nb_server, nb):
-    before = transactions(nb_server)
+    before = nb_server.transactions()
     applied = apply(nb, hand.creation(LB, switches=("ls0", "ls1")))
     assert (applied.transactions, applied.changes, applied.skipped) == (1, {LB: 4}, ())
-    assert transactions(nb_server) == before + 1
+    assert nb_server.transactions() == before + 1
     found, check = only(nb_server, BALANCER), only(nb_server, CHECK)
     wanted = hand.row_columns(LB)
     assert found["_uuid"] == ROW
@@ -165,7 +157,7 @@ def test_duplicate_is_merged_in_one_transaction(nb_server, nb, row):
 
 
 def test_nothing_to_change_sends_nothing(nb_server, nb, row):
-    before = transactions(nb_server)
+    before = nb_server.transactions()
     nothing = hand.plan(
         LB,
         hand.attach("ls0", row),
@@ -175,7 +167,7 @@ def test_nothing_to_change_sends_nothing(nb_server, nb, row):
     assert apply(nb, nothing, stamp=True).transactions == 0
     assert apply(nb, hand.plan(LB)).transactions == 0
     assert apply(nb, []).transactions == 0
-    assert transactions(nb_server) == before
+    assert nb_server.transactions() == before
 
 
 STALE_EDITS = {

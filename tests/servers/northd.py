@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from servers.ovsdb import OvsdbServer, wait_until
+from servers.ovsdb import OvsdbServer, appctl, wait_until
 
 _PATIENCE = 30.0
 
@@ -39,7 +39,7 @@ class Northd:
     @property
     def rounds(self) -> int:
         """How often it has computed all logical flows so far."""
-        return int(self._appctl("inc-engine/show-stats", "northd", "recompute").split()[-1])
+        return int(appctl(self._control, "inc-engine/show-stats", "northd", "recompute").split()[-1])
 
     def settle(self) -> None:
         """Wait until everything that is in the Northbound database is in the Southbound one."""
@@ -69,17 +69,6 @@ class Northd:
         self.process.kill()
         self.process.wait()
         shutil.rmtree(self._directory, ignore_errors=True)
-
-    def _appctl(self, *command: str) -> str:
-        done = subprocess.run(
-            ["/usr/bin/ovs-appctl", "-t", str(self._control), *command],
-            capture_output=True,
-            text=True,
-            timeout=_PATIENCE,
-            check=False,
-        )
-        assert done.returncode == 0, f"ovs-appctl {command}: {done.stderr}"
-        return done.stdout
 
 
 @contextmanager

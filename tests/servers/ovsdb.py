@@ -267,6 +267,19 @@ def attachments(remote: str, table: str) -> dict[str, list[str]]:
     return {row["name"]: row["load_balancer"] for row in rows if row["load_balancer"]}
 
 
+def appctl(control: Path, *command: str) -> str:
+    """Run ovs-appctl on the daemon that listens on this socket; what it printed."""
+    done = subprocess.run(
+        ["/usr/bin/ovs-appctl", "-t", str(control), *command],
+        capture_output=True,
+        text=True,
+        timeout=_PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, f"ovs-appctl {command}: {done.stderr}"
+    return done.stdout
+
+
 class OvsdbServer:
     """One ovsdb-server process on `unix` (and `tcp` on the loopback interface when asked for)."""
 
@@ -371,15 +384,14 @@ class OvsdbServer:
 
     def appctl(self, *command: str) -> str:
         """Run ovs-appctl on it; what it printed."""
-        done = subprocess.run(
-            ["/usr/bin/ovs-appctl", "-t", str(self.control), *command],
-            capture_output=True,
-            text=True,
-            timeout=_PATIENCE,
-            check=False,
+        return appctl(self.control, *command)
+
+    def transactions(self) -> int:
+        """How many transactions the database file has seen."""
+        log = subprocess.run(
+            ["/usr/bin/ovsdb-tool", "show-log", str(self.file)], capture_output=True, text=True, check=True
         )
-        assert done.returncode == 0, f"ovs-appctl {command}: {done.stderr}"
-        return done.stdout
+        return log.stdout.count("record ")
 
     def transact(self, *operations: Row) -> list[dict[str, Any]]:
         """`transact` on this server."""
