@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given
 
+from framed_vips import frame_vips
 from ovnlb.desired.compute import desired_state
 from ovnlb.desired.facts import Health
-from ovnlb.desired.vips import frame_vips
 from strategies import Case, cases
 
 

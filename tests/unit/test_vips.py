@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from framed_vips import frame_vips
 from ovnlb.desired.extids import read_member_status
-from ovnlb.desired.vips import frame_vips
 
 DATA = Path(__file__).parents[1] / "data"
 VECTORS: list[dict[str, Any]] = json.loads((DATA / "vectors_frame_vips.json").read_text())["vectors"]
